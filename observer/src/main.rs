@@ -1,0 +1,2 @@
+//! The `observer` binary.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Where records go: the audit log, the human lines. Each a pure render and a thin writer.

@@ -1,0 +1,2 @@
+//! `cargo xtask`: what the repository does to itself. One file a verb.
+fn main() {}
