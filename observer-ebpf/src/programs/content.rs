@@ -3,6 +3,8 @@
 use core::ffi::c_void;
 
 use aya_ebpf::helpers::{bpf_loop, generated::bpf_probe_read_user};
+use aya_ebpf::macros::map;
+use aya_ebpf::maps::PerCpuArray;
 use observer_ebpf::wire::{MAX_PIECE, StreamKey, Transfer, loss};
 
 use crate::counters::count;
@@ -13,6 +15,9 @@ use crate::stream::Stream;
 /// More turns than any system call needs: two gigabytes in the largest pieces are 65,536, and
 /// 1,024 messages of 1,024 buffers each a million. The kernel's own limit is eight million.
 const MAX_TURNS: u32 = 1 << 22;
+
+/// `UIO_MAXIOV`: what one call moves at most.
+const MAX_MESSAGES: u32 = 1024;
 
 /// `struct iovec`
 #[repr(C)]
@@ -53,8 +58,17 @@ struct Piece<const N: usize> {
     payload: [u8; N],
 }
 
-/// The bytes of one system call that are still to be copied. Numbers only: it is handed to the
-/// turns of a loop, through which the verifier follows no pointers.
+/// One cursor for each CPU. It lives in a map and not on the stack, because the verifier follows
+/// every value on the stack through every turn of a loop, and would never come to an end. The
+/// kernel runs a program only once at a time on a CPU (and counts the runs that it skips).
+#[map]
+static CURSOR: PerCpuArray<Cursor> = PerCpuArray::with_max_entries(1, 0);
+
+/// The same for sums.
+#[map]
+static SUM: PerCpuArray<Sum> = PerCpuArray::with_max_entries(1, 0);
+
+/// The bytes of one system call that are still to be copied.
 #[repr(C)]
 pub(crate) struct Cursor {
     /// The next piece's record: its offset goes on from turn to turn.
@@ -116,36 +130,38 @@ impl Cursor {
 
     /// Copies everything, and counts what was lost on the way.
     #[inline(always)]
-    pub(crate) fn copy_content(&mut self) {
-        self.run();
-        count!(submitted, self.submitted);
-        if self.ring_full > 0 {
-            count!(ring_full, self.ring_full);
+    pub(crate) fn copy_content(self) -> Option<()> {
+        let cursor = self.run()?;
+        count!(submitted, cursor.submitted);
+        count!(ring_full, cursor.ring_full);
+        count!(unreadable, cursor.unreadable + cursor.todo);
+        if cursor.todo > 0 {
+            Stream::lose(cursor.transfer.stream, cursor.todo, loss::UNREADABLE);
         }
-        let unreadable = self.unreadable + self.todo;
-        if unreadable > 0 {
-            count!(unreadable, unreadable);
-        }
-        if self.todo > 0 {
-            Stream::lose(self.transfer.stream, self.todo, loss::UNREADABLE);
-        }
+        Some(())
     }
 
     /// Copies everything that is no stream's content.
     #[inline(always)]
-    pub(crate) fn copy_keys(&mut self) {
-        self.run();
-        if self.ring_full + self.unreadable + self.todo > 0 {
+    pub(crate) fn copy_keys(self) -> Option<()> {
+        let cursor = self.run()?;
+        if cursor.ring_full + cursor.unreadable + cursor.todo > 0 {
             count!(events_lost, 1);
         }
+        Some(())
     }
 
     #[inline(always)]
-    fn run(&mut self) {
-        // SAFETY: `turn` has the signature that the helper calls, and `self` outlives the loop.
+    fn run(self) -> Option<&'static mut Self> {
+        let place = CURSOR.get_ptr_mut(0)?;
+        // SAFETY: the map's value is valid, aligned, and this CPU's own.
+        let cursor = unsafe { &mut *place };
+        *cursor = self;
+        // SAFETY: `turn` has the signature that the helper calls.
         unsafe {
-            bpf_loop(MAX_TURNS, turn as *mut c_void, (&raw mut *self).cast(), 0);
+            bpf_loop(MAX_TURNS, turn as *mut c_void, core::ptr::null_mut(), 0);
         }
+        Some(cursor)
     }
 
     /// One step of the copy; `None` ends it.
@@ -267,9 +283,10 @@ fn smaller(a: u64, b: u64) -> u64 {
 }
 
 /// One turn of the loop. The kernel wants a private function that was not inlined.
-extern "C" fn turn(_index: u64, cursor: *mut c_void) -> i64 {
-    // SAFETY: the helper passes on what `Cursor::run` gave it.
-    let cursor = unsafe { &mut *cursor.cast::<Cursor>() };
+extern "C" fn turn(_index: u64, _context: *mut c_void) -> i64 {
+    let Some(place) = CURSOR.get_ptr_mut(0) else { return 1 };
+    // SAFETY: the map's value is valid, aligned, and this CPU's own.
+    let cursor = unsafe { &mut *place };
     i64::from(cursor.advance().is_none())
 }
 
@@ -287,13 +304,16 @@ pub(crate) struct Sum {
 impl Sum {
     /// Adds up the first `count` messages of an array of `struct mmsghdr`.
     #[inline(always)]
-    pub(crate) fn of(messages: u64, count: u64) -> Self {
-        let mut sum = Self { messages, messages_left: count, bytes: 0, empty: 0 };
-        // SAFETY: `add` has the signature that the helper calls, and `sum` outlives the loop.
+    pub(crate) fn of(messages: u64, count: u64) -> Option<&'static Self> {
+        let place = SUM.get_ptr_mut(0)?;
+        // SAFETY: the map's value is valid, aligned, and this CPU's own.
+        let sum = unsafe { &mut *place };
+        *sum = Self { messages, messages_left: count, bytes: 0, empty: 0 };
+        // SAFETY: `add_message` has the signature that the helper calls.
         unsafe {
-            bpf_loop(1024, add_message as *mut c_void, (&raw mut sum).cast(), 0);
+            bpf_loop(MAX_MESSAGES, add_message as *mut c_void, core::ptr::null_mut(), 0);
         }
-        sum
+        Some(sum)
     }
 
     #[inline(always)]
@@ -311,9 +331,10 @@ impl Sum {
 }
 
 /// See [`turn`].
-extern "C" fn add_message(_index: u64, sum: *mut c_void) -> i64 {
-    // SAFETY: the helper passes on what `Sum::of` gave it.
-    let sum = unsafe { &mut *sum.cast::<Sum>() };
+extern "C" fn add_message(_index: u64, _context: *mut c_void) -> i64 {
+    let Some(place) = SUM.get_ptr_mut(0) else { return 1 };
+    // SAFETY: the map's value is valid, aligned, and this CPU's own.
+    let sum = unsafe { &mut *place };
     i64::from(sum.add().is_none())
 }
 

@@ -74,6 +74,7 @@ fn returned(call: Call) -> Option<()> {
     if is_32_bit() {
         return None;
     }
+    let op = if op == Op::Vmsplice as u8 { direction(call)? } else { op };
     if op <= Op::Sendmmsg as u8 {
         wrote(call, op)
     } else if op <= Op::Recvmmsg as u8 {
@@ -95,7 +96,7 @@ fn wrote(call: Call, op: u8) -> Option<()> {
     let fd = call.fd::<0>()?;
     let target = File::of(fd)?.target()?;
     let bytes = if op == Op::Sendmmsg as u8 {
-        Sum::of(call.argument::<1>()?, call.moved()).bytes
+        Sum::of(call.argument::<1>()?, call.moved())?.bytes
     } else {
         call.moved()
     };
@@ -120,14 +121,13 @@ fn wrote(call: Call, op: u8) -> Option<()> {
         return None;
     }
     let transfer = stream.transfer(kind::CONTENT, 0, offset, fd);
-    if let Some(mut cursor) = cursor(call, op, transfer, bytes) {
-        cursor.copy_content();
-    } else {
-        // The message header itself could not be read.
-        count!(unreadable, bytes);
-        Stream::lose(stream.key, bytes, loss::UNREADABLE);
+    if let Some(cursor) = cursor(call, op, transfer, bytes) {
+        return cursor.copy_content();
     }
-    Some(())
+    // The message header itself could not be read.
+    count!(unreadable, bytes);
+    Stream::lose(stream.key, bytes, loss::UNREADABLE);
+    None
 }
 
 /// Where the bytes of a call are in the caller's memory.
@@ -178,7 +178,7 @@ fn has_read(call: Call, op: u8) -> Option<()> {
     }
     let stream = Stream::read_from(&target)?;
     let (bytes, ended) = if op == Op::Recvmmsg as u8 {
-        let sum = Sum::of(call.argument::<1>()?, call.moved());
+        let sum = Sum::of(call.argument::<1>()?, call.moved())?;
         (sum.bytes, sum.empty > 0)
     } else {
         (call.moved(), call.returned == 0 && wanted_bytes(call, op)?)
@@ -244,35 +244,27 @@ fn keys(call: Call, op: u8, device: u32, fd: i32) -> Option<()> {
         loss: loss::NONE,
         generation: 0,
     };
-    if let Some(mut cursor) = cursor(call, op, transfer, bytes) {
-        cursor.copy_keys();
-    }
-    Some(())
+    cursor(call, op, transfer, bytes)?.copy_keys()
 }
 
-/// splice, tee, vmsplice, sendfile: bytes that move without passing through the caller's memory.
+/// vmsplice writes or reads, as its descriptor is open for. Its bytes are in the caller's memory.
+#[inline(always)]
+fn direction(call: Call) -> Option<u8> {
+    let writes = File::of(call.fd::<0>()?)?.is_writable();
+    Some(if writes { Op::Writev as u8 } else { Op::Readv as u8 })
+}
+
+/// splice, tee, sendfile: bytes that move without passing through the caller's memory.
 #[inline(always)]
 fn moved_unseen(call: Call, op: u8) -> Option<()> {
-    if op == Op::Vmsplice as u8 {
-        let fd = call.fd::<0>()?;
-        return if File::of(fd)?.is_writable() {
-            wrote(call, Op::Writev as u8)
-        } else {
-            drained(call, fd)
-        };
-    }
-    let (from, to) = if op == Op::Splice as u8 {
-        (call.fd::<0>(), call.fd::<2>()?)
+    if op == Op::Splice as u8 {
+        filled(call, call.fd::<2>()?);
+        drained(call, call.fd::<0>()?)
     } else if op == Op::Tee as u8 {
-        (None, call.fd::<1>()?)
+        filled(call, call.fd::<1>()?)
     } else {
-        (None, call.fd::<0>()?)
-    };
-    filled(call, to);
-    if let Some(from) = from {
-        drained(call, from);
+        filled(call, call.fd::<0>()?)
     }
-    Some(())
 }
 
 /// Bytes went into a stream unseen.
