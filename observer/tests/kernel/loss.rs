@@ -34,8 +34,9 @@ fn a_stream_that_was_given_up_is_counted_and_not_copied() {
     watch.line();
     let object = name.strip_prefix("socket:[").unwrap().strip_suffix(']').unwrap();
     let stream = StreamId { kind: StreamKind::Socket, object: object.parse().unwrap(), scope: 0 };
+    watch.wait_for(|event| matches!(event, CaptureEvent::Chunk { stream: at, .. } if *at == stream));
     watch.handle.send(Control::GiveUp(stream));
-    // The control has been obeyed once a later one has: watching the child again changes nothing.
+    // Long enough for the probe to hear of it; it answers nothing that could be waited for.
     std::thread::sleep(std::time::Duration::from_millis(300));
     for _ in 0..2 {
         watch.step();

@@ -2,7 +2,9 @@
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use observer::capture::ebpf::{DEFAULT_RING, Handle, Options, Probe, ProbeError, Scope};
 use observer::capture::{CaptureEvent, Captured, GapReason, Loss, Pid};
@@ -59,7 +61,8 @@ pub(crate) struct Watch {
     stdin: Option<ChildStdin>,
     lines: Lines<BufReader<ChildStdout>>,
     probe: JoinHandle<Result<Loss, ProbeError>>,
-    events: JoinHandle<Vec<Captured>>,
+    events: Arc<Mutex<Vec<Captured>>>,
+    gather: JoinHandle<()>,
 }
 
 impl Watch {
@@ -83,6 +86,8 @@ impl Watch {
         probe.watch_pid(Pid(child.id())).unwrap();
         let handle = probe.handle();
         let (sender, mut receiver) = tokio::sync::mpsc::channel(64);
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let gathered = Arc::clone(&events);
         let stdin = child.stdin.take();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Self {
@@ -91,12 +96,11 @@ impl Watch {
             stdin,
             lines,
             probe: std::thread::spawn(move || probe.run(sender)),
-            events: std::thread::spawn(move || {
-                let mut all = Vec::new();
+            events,
+            gather: std::thread::spawn(move || {
                 while let Some(batch) = receiver.blocking_recv() {
-                    all.extend(batch);
+                    gathered.lock().unwrap().extend(batch);
                 }
-                all
             }),
         }
     }
@@ -116,13 +120,25 @@ impl Watch {
         said.expect("the child says something")
     }
 
+    /// Waits until something was seen.
+    pub(crate) fn wait_for(&self, wanted: impl Fn(&CaptureEvent) -> bool) {
+        for _ in 0..1000 {
+            if self.events.lock().unwrap().iter().any(|captured| wanted(&captured.event)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("what was waited for never came");
+    }
+
     /// Waits for the child's end, stops the probe, and returns what it saw.
     pub(crate) fn finish(mut self) -> Seen {
         drop(self.stdin.take());
         self.child.wait().unwrap();
         self.handle.stop();
         let loss = self.probe.join().unwrap().unwrap();
-        Seen { events: self.events.join().unwrap(), loss }
+        self.gather.join().unwrap();
+        Seen { events: std::mem::take(&mut self.events.lock().unwrap()), loss }
     }
 }
 
