@@ -77,3 +77,13 @@ fn a_ring_of_an_impossible_size_is_refused() {
         assert!(matches!(Probe::load(&options), Err(ProbeError::RingSize(_))), "{ring_bytes}");
     }
 }
+
+#[test]
+fn a_write_that_blocks_for_long_is_no_gap() {
+    let Some(mut watch) = Watch::start("slow-reader") else { return };
+    watch.step();
+    let (stream, total) = (watch.line(), watch.line().parse().unwrap());
+    let seen = watch.finish();
+    let arrived = seen.stream(&stream);
+    assert_eq!(arrived.assert_tiles(total, is_content), 0, "{:?}", arrived.gaps);
+}

@@ -183,6 +183,7 @@ pub(crate) fn single(step: &str) {
         "given-up" => given_up(),
         "threads" => threads(),
         "borrowed" => borrowed(),
+        "slow-reader" => slow_reader(),
         "exits" => std::process::exit(3),
         other => crate::evidence::single(other),
     }
@@ -289,6 +290,20 @@ fn threads() {
     });
     drop(writer);
     say(reading.join().unwrap());
+}
+
+/// One thread writes 300,000 bytes at once; another reads a part, waits, and reads the rest.
+fn slow_reader() {
+    let (reader, writer) = pair("pipe");
+    say(stream_of(raw(&writer)));
+    let writing = std::thread::spawn(move || {
+        write("write", raw(&writer), &content(0, 300_000), &mut Random::new(1))
+    });
+    let mut buffer = [0; 1000];
+    read("read", raw(&reader), &mut buffer, &mut Random::new(1));
+    std::thread::sleep(std::time::Duration::from_millis(2_500));
+    assert_eq!(read_all(&reader, &["read"], 1), 299_000);
+    say(writing.join().unwrap());
 }
 
 /// Reads 500 bytes from stdin, which somebody out of the scope has written.
