@@ -128,9 +128,9 @@ impl Cursor {
         Self { messages, messages_left, message_left: 0, ..Self::new(transfer, len) }
     }
 
-    /// Copies everything, and counts what was lost on the way.
+    /// Copies everything; returns how much was lost on the way, which is counted.
     #[inline(always)]
-    pub(crate) fn copy_content(self) -> Option<()> {
+    pub(crate) fn copy_content(self) -> Option<u64> {
         let cursor = self.run()?;
         count!(submitted, cursor.submitted);
         count!(ring_full, cursor.ring_full);
@@ -138,7 +138,7 @@ impl Cursor {
         if cursor.todo > 0 {
             Stream::lose(cursor.transfer.stream, cursor.todo, loss::UNREADABLE);
         }
-        Some(())
+        Some(cursor.ring_full + cursor.unreadable + cursor.todo)
     }
 
     /// Copies everything that is no stream's content.

@@ -6,6 +6,7 @@ use aya_ebpf::helpers::{
 use aya_ebpf::macros::{map, raw_tracepoint};
 use aya_ebpf::maps::HashMap;
 use aya_ebpf::programs::RawTracePointContext;
+use aya_log_ebpf::{debug, error};
 use observer_ebpf::wire::{Exec, MAX_ARGV, Process, kind};
 
 use crate::counters::count;
@@ -39,20 +40,22 @@ pub(crate) fn contains(tgid: u32) -> bool {
 /// `sched_process_fork(parent, child)`
 #[raw_tracepoint(tracepoint = "sched_process_fork")]
 pub(crate) fn process_fork(ctx: RawTracePointContext) -> i32 {
-    forked(ctx.arg(1));
+    forked(&ctx, ctx.arg(1));
     0
 }
 
 #[inline(always)]
-fn forked(child: u64) -> Option<()> {
+fn forked(ctx: &RawTracePointContext, child: u64) -> Option<()> {
     let parent = current()?;
     let pid = read::<u32>(child, offset!(task_tgid))?;
     if read::<u32>(child, offset!(task_pid))? != pid {
         return None; // a thread
     }
     if config!(machine) == 0 && SCOPE.insert(pid, 1u8, 0).is_err() {
+        error!(ctx, "no room to watch {}, a child of {}", pid, parent);
         count!(events_lost, 1);
     }
+    debug!(ctx, "{} forked {}", parent, pid);
     emit_event(Process {
         header: header(kind::FORK, 0),
         pid,
@@ -112,12 +115,12 @@ fn copy_argv(argv: &mut [u8; MAX_ARGV as usize]) -> Option<u32> {
 /// `sched_process_exit(task, ...)`
 #[raw_tracepoint(tracepoint = "sched_process_exit")]
 pub(crate) fn process_exit(ctx: RawTracePointContext) -> i32 {
-    exited(ctx.arg(0));
+    exited(&ctx, ctx.arg(0));
     0
 }
 
 #[inline(always)]
-fn exited(task: u64) -> Option<()> {
+fn exited(ctx: &RawTracePointContext, task: u64) -> Option<()> {
     let pid = current()?;
     let signal = read::<u64>(task, offset!(task_signal))?;
     if read::<u32>(signal, offset!(signal_live))? != 0 {
@@ -134,6 +137,7 @@ fn exited(task: u64) -> Option<()> {
     } else {
         read::<u32>(leader, offset!(task_exit_code))?
     };
+    debug!(ctx, "{} ended with status {:x}", pid, status);
     emit_event(Process {
         header: header(kind::EXIT, 0),
         pid,

@@ -1,6 +1,7 @@
 //! Processes: fork, exec, exit, and the scope that follows them.
 
 use std::process::Command;
+use std::sync::Mutex;
 
 use observer::capture::ebpf::{Options, Scope};
 use observer::capture::{CaptureEvent, Fate, Pid, ProcessChange, ProcessEvent};
@@ -119,4 +120,23 @@ fn the_whole_machine_is_seen_but_the_observer() {
     });
     assert!(wrote.iter().any(|(_, bytes)| bytes == b"somebody\n"));
     assert!(wrote.iter().all(|(writer, _)| *writer != Pid(std::process::id())));
+}
+
+#[test]
+fn the_probe_says_what_it_does_when_asked() {
+    static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let log = Some((|line: &str| LINES.lock().unwrap().push(line.to_owned())) as fn(&str));
+    let Some(probe) = load(&Options { log, ..Options::new(Scope::Pids(Vec::new())) }) else {
+        return;
+    };
+    let mut watch = Watch::command(probe, Command::new("/bin/sh").args(["-c", "read go; (exit)"]));
+    let shell = watch.pid();
+    watch.step();
+    watch.wait_for(|event| matches!(event, CaptureEvent::Process(ProcessEvent {
+        pid, change: ProcessChange::Exit { .. }
+    }) if *pid == shell));
+    watch.finish();
+    let lines = LINES.lock().unwrap();
+    let wanted = format!("probe: debug: {shell} forked ");
+    assert!(lines.iter().any(|line| line.starts_with(&wanted)), "{lines:?}");
 }

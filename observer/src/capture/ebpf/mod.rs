@@ -10,6 +10,7 @@ mod btf;
 mod control;
 mod decode;
 mod error;
+mod log;
 mod offsets;
 mod platform;
 mod reader;
@@ -68,12 +69,15 @@ pub struct Options {
     pub scope: Scope,
     /// The zero of all timestamps.
     pub clock: Clock,
+    /// What to do with the programs' own diagnostics, one line each. `None` compiles them out:
+    /// the verifier drops code that cannot run.
+    pub log: Option<fn(&str)>,
 }
 
 impl Options {
     /// The default ring, and time that counts from now.
     pub fn new(scope: Scope) -> Self {
-        Self { ring_bytes: DEFAULT_RING, scope, clock: Clock::start() }
+        Self { ring_bytes: DEFAULT_RING, scope, clock: Clock::start(), log: None }
     }
 }
 
@@ -85,6 +89,7 @@ pub struct Probe {
     ebpf: Ebpf,
     ring: RingBuf<MapData>,
     maps: Maps,
+    log: Option<log::Log>,
     clock: Clock,
     handle: Handle,
     control: control::Receiver,
@@ -119,14 +124,16 @@ impl Probe {
         let mut ebpf = EbpfLoader::new()
             .override_global("CONFIG", config.as_bytes(), true)
             .override_global("SYSCALLS", syscalls.as_slice(), true)
+            .override_global(aya_log::LEVEL, log::level(options), true)
             .map_max_entries("RING", ring_bytes)
             .load(OBJECT)
             .map_err(|error| load_error(error, ring_bytes))?;
         let maps = Maps::take(&mut ebpf)?;
         let ring = take(&mut ebpf, "RING")?;
         let (handle, control) = control::channel()?;
-        let links = Vec::new();
-        let mut probe = Self { links, ebpf, ring, maps, clock: options.clock, handle, control };
+        let log = options.log.map(|line| log::Log::open(&mut ebpf, line)).transpose()?;
+        let (links, clock) = (Vec::new(), options.clock);
+        let mut probe = Self { links, ebpf, ring, maps, log, clock, handle, control };
         if let Scope::Pids(pids) = &options.scope {
             for &pid in pids {
                 probe.watch_pid(pid)?;

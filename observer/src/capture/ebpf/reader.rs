@@ -103,6 +103,9 @@ impl Reader {
             if self.drain().is_err() {
                 return Ok(Err(Gone));
             }
+            if let Some(log) = &mut self.probe.log {
+                log.flush();
+            }
             let now = self.probe.clock.now();
             self.assembler.handle_timeout(now, &mut self.batch);
             if now.since(self.last_chores) >= CHORES_EVERY {
