@@ -7,7 +7,7 @@ use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
 use aya_log_ebpf::warn;
 use observer_ebpf::syscall::Op;
-use observer_ebpf::wire::{MAX_KEYS, StreamKey, Transfer, kind, stream_kind, loss};
+use observer_ebpf::wire::{MAX_KEYS, StreamKey, Transfer, kind, loss, stream_kind};
 
 use crate::content::{Cursor, Sum, has_room, message};
 use crate::counters::count;
@@ -52,14 +52,22 @@ impl Call<'_> {
     /// How many bytes or messages moved.
     #[inline(always)]
     fn moved(self) -> u64 {
-        if self.returned > 0 { self.returned as u64 } else { 0 }
+        if self.returned > 0 {
+            self.returned as u64
+        } else {
+            0
+        }
     }
 }
 
 /// `sys_exit(registers, returned)`
 #[raw_tracepoint(tracepoint = "sys_exit")]
 pub(crate) fn sys_exit(ctx: RawTracePointContext) -> i32 {
-    returned(Call { ctx: &ctx, registers: ctx.arg(0), returned: ctx.arg(1) });
+    returned(Call {
+        ctx: &ctx,
+        registers: ctx.arg(0),
+        returned: ctx.arg(1),
+    });
     0
 }
 
@@ -76,7 +84,11 @@ fn returned(call: Call<'_>) -> Option<()> {
     if is_32_bit() {
         return None;
     }
-    let op = if op == Op::Vmsplice as u8 { direction(call)? } else { op };
+    let op = if op == Op::Vmsplice as u8 {
+        direction(call)?
+    } else {
+        op
+    };
     if op <= Op::Sendmmsg as u8 {
         wrote(call, op)
     } else if op <= Op::Recvmmsg as u8 {
@@ -132,7 +144,10 @@ fn wrote(call: Call<'_>, op: u8) -> Option<()> {
         bytes
     };
     if lost > 0 {
-        warn!(call.ctx, "{} of {} bytes lost at {} of {}", lost, bytes, offset, stream.key.object);
+        warn!(
+            call.ctx,
+            "{} of {} bytes lost at {} of {}", lost, bytes, offset, stream.key.object
+        );
     }
     Some(())
 }
@@ -145,11 +160,21 @@ fn cursor(call: Call<'_>, op: u8, transfer: Transfer, bytes: u64) -> Option<Curs
         Some(Cursor::buffer(transfer, pointer, bytes))
     } else if op == Op::Sendmsg as u8 {
         let message = message(pointer)?;
-        Some(Cursor::vector(transfer, message.iov, message.iov_len, bytes))
+        Some(Cursor::vector(
+            transfer,
+            message.iov,
+            message.iov_len,
+            bytes,
+        ))
     } else if op == Op::Sendmmsg as u8 {
         Some(Cursor::messages(transfer, pointer, call.moved(), bytes))
     } else {
-        Some(Cursor::vector(transfer, pointer, call.argument::<2>()?, bytes))
+        Some(Cursor::vector(
+            transfer,
+            pointer,
+            call.argument::<2>()?,
+            bytes,
+        ))
     }
 }
 
@@ -240,10 +265,18 @@ fn keys(call: Call<'_>, op: u8, device: u32, fd: i32) -> Option<()> {
     if call.returned == 0 || (op != Op::Read as u8 && op != Op::Readv as u8) {
         return None;
     }
-    let bytes = if call.moved() > u64::from(MAX_KEYS) { u64::from(MAX_KEYS) } else { call.moved() };
+    let bytes = if call.moved() > u64::from(MAX_KEYS) {
+        u64::from(MAX_KEYS)
+    } else {
+        call.moved()
+    };
     let transfer = Transfer {
         header: header(kind::KEYS, 0),
-        stream: StreamKey { object: u64::from(device), scope: 0, kind: stream_kind::TERMINAL },
+        stream: StreamKey {
+            object: u64::from(device),
+            scope: 0,
+            kind: stream_kind::TERMINAL,
+        },
         offset: 0,
         lost: 0,
         pid: current_tgid(),
@@ -258,7 +291,11 @@ fn keys(call: Call<'_>, op: u8, device: u32, fd: i32) -> Option<()> {
 #[inline(always)]
 fn direction(call: Call<'_>) -> Option<u8> {
     let writes = File::of(call.fd::<0>()?)?.is_writable();
-    Some(if writes { Op::Writev as u8 } else { Op::Readv as u8 })
+    Some(if writes {
+        Op::Writev as u8
+    } else {
+        Op::Readv as u8
+    })
 }
 
 /// splice, tee, sendfile: bytes that move without passing through the caller's memory.
@@ -280,7 +317,11 @@ fn filled(call: Call<'_>, fd: i32) -> Option<()> {
     let target = File::of(fd)?.target()?;
     let bytes = call.moved();
     if let Target::Internet { sock, family } = target {
-        return if bytes > 0 { net::sent(sock, family, bytes, 0) } else { None };
+        return if bytes > 0 {
+            net::sent(sock, family, bytes, 0)
+        } else {
+            None
+        };
     }
     let stream = Stream::written_to(&target)?;
     if call.returned < 0 {

@@ -1,8 +1,6 @@
 //! Who is watched: a set of processes that follows fork and exit, or the whole machine.
 
-use aya_ebpf::helpers::{
-    bpf_probe_read_kernel_str_bytes, bpf_probe_read_user_buf,
-};
+use aya_ebpf::helpers::{bpf_probe_read_kernel_str_bytes, bpf_probe_read_user_buf};
 use aya_ebpf::macros::{map, raw_tracepoint};
 use aya_ebpf::maps::HashMap;
 use aya_ebpf::programs::RawTracePointContext;
@@ -91,7 +89,8 @@ fn describe_exec(place: *mut Exec, pid: u32, binprm: u64) -> bool {
     exec.padding = 0;
     if let Some(filename) = read::<u64>(binprm, offset!(binprm_filename)) {
         // SAFETY: the helper checks the address.
-        let path = unsafe { bpf_probe_read_kernel_str_bytes(filename as *const u8, &mut exec.path) };
+        let path =
+            unsafe { bpf_probe_read_kernel_str_bytes(filename as *const u8, &mut exec.path) };
         exec.path_len = path.map_or(0, <[u8]>::len) as u32;
     }
     exec.argv_len = copy_argv(&mut exec.argv).unwrap_or(0);
@@ -105,7 +104,11 @@ fn copy_argv(argv: &mut [u8; MAX_ARGV as usize]) -> Option<u32> {
     let start = read::<u64>(mm, offset!(mm_arg_start))?;
     let end = read::<u64>(mm, offset!(mm_arg_end))?;
     let len = end.wrapping_sub(start);
-    let len = if len > u64::from(MAX_ARGV) { u64::from(MAX_ARGV) } else { len };
+    let len = if len > u64::from(MAX_ARGV) {
+        u64::from(MAX_ARGV)
+    } else {
+        len
+    };
     let room = argv.get_mut(..len as usize)?;
     // SAFETY: the helper checks the address.
     unsafe { bpf_probe_read_user_buf(start as *const u8, room) }.ok()?;

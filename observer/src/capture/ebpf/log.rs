@@ -29,7 +29,11 @@ impl Log {
 pub(super) fn level(options: &Options) -> &'static u8 {
     const NOTHING: u8 = 0;
     const ALL: u8 = aya_log::Level::Trace as u8;
-    if options.log.is_some() { &ALL } else { &NOTHING }
+    if options.log.is_some() {
+        &ALL
+    } else {
+        &NOTHING
+    }
 }
 
 /// Hands each line to a function.
@@ -42,7 +46,11 @@ impl log::Log for Lines {
 
     fn log(&self, record: &Record<'_>) {
         let Self(line) = self;
-        line(&format!("probe: {}: {}", record.level().as_str().to_lowercase(), record.args()));
+        line(&format!(
+            "probe: {}: {}",
+            record.level().as_str().to_lowercase(),
+            record.args()
+        ));
     }
 
     fn flush(&self) {}
