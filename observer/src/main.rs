@@ -14,15 +14,19 @@ fn main() -> ExitCode {
         Exit::Failed
     };
     // The panic's own message is on stderr by then; only the exit code is ours to choose.
-    catch_unwind(AssertUnwindSafe(|| observe(args)))
+    catch_unwind(AssertUnwindSafe(|| observe(&args)))
         .unwrap_or(panicked)
         .into()
 }
 
-fn observe(args: Vec<OsString>) -> Exit {
+fn observe(args: &[OsString]) -> Exit {
     let cli = match Cli::parse_args(args) {
         Ok(cli) => cli,
-        Err(exit) => return exit,
+        Err((error, exit)) => {
+            // Help that nobody reads any more is no fault.
+            let _ = error.print();
+            return exit;
+        }
     };
     cli.execute().unwrap_or_else(|failure| {
         say(&failure);

@@ -50,14 +50,14 @@ impl FromStr for FailOn {
 
 /// Counts the findings that reach one of several `--fail-on`s and that stand.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub(super) struct Tally {
     fail_on: Vec<FailOn>,
     standing: HashSet<u32>,
 }
 
 impl Tally {
     /// A tally of the findings that reach one of `fail_on`.
-    pub fn new(fail_on: Vec<FailOn>) -> Self {
+    pub(super) fn new(fail_on: Vec<FailOn>) -> Self {
         Self {
             fail_on,
             standing: HashSet::new(),
@@ -65,7 +65,7 @@ impl Tally {
     }
 
     /// Takes a finding, which may take the place of another.
-    pub fn handle_finding(&mut self, finding: &Finding) {
+    pub(super) fn handle_finding(&mut self, finding: &Finding) {
         if let Some(earlier) = finding.supersedes {
             self.standing.remove(&earlier);
         }
@@ -79,7 +79,7 @@ impl Tally {
     }
 
     /// Whether a finding reaches one of the `--fail-on`s.
-    pub fn is_reached(&self) -> bool {
+    pub(super) fn is_reached(&self) -> bool {
         !self.standing.is_empty()
     }
 }

@@ -48,18 +48,15 @@ impl Cli {
     /// Parses the arguments, the program's name first.
     ///
     /// # Errors
-    /// The exit code, after the help, the version or what is wrong has been printed.
-    pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Self, Exit> {
-        let args: Vec<OsString> = args.into_iter().collect();
-        let runs_a_command = is_run(&args);
+    /// What is to be printed instead (the help, the version, what is wrong), and the exit code.
+    pub fn parse_args(args: &[OsString]) -> Result<Self, (clap::Error, Exit)> {
         Self::try_parse_from(args).map_err(|error| {
-            // Help that nobody reads any more is no fault.
-            let _ = error.print();
-            match error.use_stderr() {
+            let exit = match error.use_stderr() {
                 false => Exit::Clean,
-                true if runs_a_command => Exit::ObserverFailed,
+                true if is_run(args) => Exit::ObserverFailed,
                 true => Exit::Failed,
-            }
+            };
+            (error, exit)
         })
     }
 
@@ -97,7 +94,10 @@ mod tests {
 
     #[test]
     fn usage_errors_have_the_contracts_codes() {
-        let exit = |args: &[&str]| Cli::parse_args(args.iter().map(OsString::from)).err();
+        let exit = |args: &[&str]| {
+            let args: Vec<_> = args.iter().map(OsString::from).collect();
+            Cli::parse_args(&args).err().map(|(_, exit)| exit)
+        };
         assert_eq!(exit(&["observer"]), Some(Exit::Failed));
         assert_eq!(exit(&["observer", "replay"]), Some(Exit::Failed));
         assert_eq!(

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::{Exit, Failure, Job, LogError, LogFile, OutputArgs, Outputs, SettingsArgs, say};
 use crate::capture::Timestamp;
 use crate::pipeline::Pipeline;
-use crate::record::{Backend, Header, Record, SCHEMA};
+use crate::record::{Backend, Header, SCHEMA};
 use crate::session;
 
 /// Judge an audit log again

@@ -118,3 +118,8 @@ impl Record {
         out.push(b'\n');
     }
 }
+
+/// The JSON Schema (2020-12) of a line, generated from the types above.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Record).to_value()
+}

@@ -165,3 +165,86 @@ fn own_by_caller(file: &File) -> io::Result<()> {
     }
     fchown(file, Some(uid), Some(gid))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::pipe;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_new_file_is_its_owners_only_and_an_old_one_keeps_its_mode() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("audit.jsonl");
+        let mode = || path.metadata().expect("metadata").permissions().mode() & 0o777;
+        drop(Outlet::create(&path).expect("created"));
+        assert_eq!(mode(), 0o600);
+        std::fs::write(&path, "old").expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).expect("set");
+        drop(Outlet::create(&path).expect("opened"));
+        assert_eq!(
+            (mode(), std::fs::read(&path).expect("read")),
+            (0o640, vec![])
+        );
+    }
+
+    #[test]
+    fn what_waits_is_written_when_due_when_full_and_when_dropped() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let written = || file.path().metadata().expect("metadata").len();
+        let mut outlet = Outlet::create(file.path()).expect("opened");
+        outlet
+            .append(|out| out.extend_from_slice(b"a\n"))
+            .expect("taken");
+        outlet.flush_due(outlet.flushed).expect("not due");
+        assert_eq!(written(), 0);
+        outlet
+            .flush_due(outlet.flushed + PATIENCE)
+            .expect("written");
+        assert_eq!(written(), 2);
+        outlet
+            .append(|out| out.resize(out.len() + FULL, b'b'))
+            .expect("written");
+        assert_eq!(written(), 2 + FULL as u64);
+        outlet.append(|out| out.push(b'c')).expect("taken");
+        drop(outlet);
+        assert_eq!(written(), 3 + FULL as u64);
+    }
+
+    #[test]
+    fn a_failure_is_told_once() {
+        let full = Path::new("/dev/full");
+        let mut outlet = Outlet::create(full).expect("opened");
+        outlet.append(|out| out.push(b'a')).expect("taken");
+        let error = outlet.flush().expect_err("no space").to_string();
+        assert_eq!(
+            error,
+            "cannot write to /dev/full: No space left on device (os error 28)"
+        );
+        outlet
+            .append(|out| out.resize(2 * FULL, b'b'))
+            .expect("passed over");
+        outlet.flush().expect("passed over");
+        assert!(outlet.buffer.is_empty());
+    }
+
+    #[test]
+    fn a_closed_pipe_is_told_apart() {
+        let (reader, writer) = pipe().expect("a pipe");
+        drop(reader);
+        let mut outlet = Outlet::new("stdout".into(), Box::new(writer));
+        outlet.append(|out| out.push(b'a')).expect("taken");
+        assert!(outlet.flush().expect_err("closed").is_closed_pipe());
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_is_named() {
+        let error = Outlet::create(Path::new("/dev/null/audit.jsonl")).map(drop);
+        let error = error.expect_err("no folder").to_string();
+        assert_eq!(
+            error,
+            "cannot create /dev/null/audit.jsonl: Not a directory (os error 20)"
+        );
+    }
+}

@@ -11,6 +11,9 @@ mod row;
 mod text;
 mod view;
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Instant;
 
 use super::{Outlet, WriteError};
