@@ -1,6 +1,9 @@
 //! Holds the house's shape: the direction of `use`, the pure layers' own lints, and what every
 //! source file owes its reader. Reads the sources as text; compiles nothing.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, in its helpers too"
+)]
 
 use std::fmt::Write as _;
 use std::fs;
