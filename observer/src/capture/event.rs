@@ -29,7 +29,10 @@ impl Timestamp {
     }
 
     /// Seconds since the capture began, as the log and the human lines show it.
-    #[expect(clippy::cast_precision_loss, reason = "a display value; f64 holds 104 days of ns")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a display value; f64 holds 104 days of ns"
+    )]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }

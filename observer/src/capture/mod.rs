@@ -5,8 +5,10 @@
 //! lose one without saying so: every chunk has its offset, every loss is a gap.
 
 mod event;
+mod keys;
 
 pub use event::{
     CaptureEvent, Captured, End, Fate, GapReason, InterruptKind, Joined, Loss, Pid, ProcessChange,
     ProcessEvent, StreamId, StreamKind, Timestamp,
 };
+pub use keys::{ESCAPE_WAIT, KeyParser};
