@@ -6,6 +6,8 @@
 
 mod event;
 mod keys;
+#[cfg(target_os = "linux")]
+pub mod proc;
 
 pub use event::{
     CaptureEvent, Captured, End, Fate, GapReason, InterruptKind, Joined, Loss, Pid, ProcessChange,
