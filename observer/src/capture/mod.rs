@@ -8,6 +8,8 @@ mod event;
 mod keys;
 #[cfg(target_os = "linux")]
 pub mod proc;
+#[cfg(target_os = "linux")]
+pub mod spawn;
 
 pub use event::{
     CaptureEvent, Captured, End, Fate, GapReason, InterruptKind, Joined, Loss, Pid, ProcessChange,

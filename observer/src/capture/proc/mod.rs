@@ -192,6 +192,18 @@ impl Snapshot {
     }
 }
 
+/// This process's ancestors, nearest first, with their executables.
+pub(super) fn ancestors() -> impl Iterator<Item = (Pid, Option<String>)> {
+    let read = |pid| Process::read(Path::new("/proc"), pid);
+    let mut next = read(Pid(std::process::id())).and_then(|process| process.ppid);
+    std::iter::from_fn(move || {
+        let pid = next?;
+        let process = read(pid)?;
+        next = process.ppid;
+        Some((pid, process.exe))
+    })
+}
+
 /// The peers of sockets in the other network namespaces that processes live in. A namespace that
 /// we may not enter is left out, as are its processes' sockets.
 fn foreign_peers(proc: &Path, processes: &BTreeMap<Pid, Process>) -> BTreeMap<u64, u64> {
