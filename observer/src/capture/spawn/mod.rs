@@ -107,6 +107,11 @@ impl InheritedSignals {
         Self { mask, ignored }
     }
 
+    /// Whether a signal was ignored.
+    pub fn ignores(&self, signal: Signal) -> bool {
+        self.ignored.contains(&signal)
+    }
+
     /// System calls only.
     fn restore(&self) -> nix::Result<()> {
         for &signal in &self.ignored {
