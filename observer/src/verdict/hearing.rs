@@ -47,6 +47,7 @@ impl Judge {
             conn.client_spoke = Some(at);
         }
         let end = offset.map(|offset| offset + bytes);
+        self.end_spread(conn, from);
         let place = Place {
             conn,
             from,
@@ -85,7 +86,7 @@ impl Judge {
         let Place { conn, from, .. } = place;
         let mut asked = Asked::read(method, params);
         let revision = self.introduce(place, method, &asked);
-        let older = self.older(conn, from, id);
+        let older = self.older(conn, from, id, method);
         let Some(connection) = self.state.conns.get_mut(&conn) else {
             return;
         };
@@ -154,15 +155,21 @@ impl Judge {
                 conn.info = Some(client.clone());
             }
         }
+        if method != "initialize" {
+            conn.stateless = asked.revision.or(conn.stateless);
+        }
         asked.revision.or(conn.revision)
     }
 
     /// The request in flight that has the id already.
-    fn older(&mut self, conn: ConnId, from: Side, id: &Id) -> Option<Seq> {
+    fn older(&mut self, conn: ConnId, from: Side, id: &Id, method: &str) -> Option<Seq> {
         let lane = self.state.conns.get(&conn)?.lane(from);
         let older = lane.by_id(id)?;
-        // Its answer may be what went by unseen; then the id is free again.
-        if lane.get(older)?.clouded {
+        let call = lane.get(older)?;
+        // A probe that nobody answered is followed by the handshake; and an answer may be what
+        // went by unseen, so that the id is free again.
+        let probed = call.method.as_ref() == "server/discover" && method == "initialize";
+        if probed || call.clouded {
             self.end_call(conn, from, older, Outcome::Unknown, self.state.now, None);
             return None;
         }
@@ -397,7 +404,10 @@ impl Judge {
             Answered::Result => Outcome::Answered,
             Answered::Error { .. } => Outcome::Failed,
         };
-        let task = answer.result.as_deref().and_then(TaskNote::read);
+        let task = answer
+            .result
+            .as_deref()
+            .and_then(|result| TaskNote::read(result, call.as_task));
         let ended = answer.at.max(call.sent);
         self.tell_of_call((conn, requester, seq), |conn, call| Occurrence::Answered {
             conn,

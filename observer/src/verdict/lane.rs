@@ -97,10 +97,6 @@ impl Lane {
         self.calls.values_mut()
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.calls.len()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }

@@ -6,7 +6,7 @@ use super::Rule;
 use crate::capture::Timestamp;
 use crate::jsonrpc::Outcome as Answered;
 use crate::session::{ConnId, Side};
-use crate::verdict::about::About;
+use crate::verdict::about::{About, clauses};
 use crate::verdict::call::{Past, Seq, spoken};
 use crate::verdict::connection::Connection;
 use crate::verdict::desk::{Desk, Draft};
@@ -14,7 +14,7 @@ use crate::verdict::judge::State;
 use crate::verdict::occurrence::Occurrence;
 use crate::verdict::{Cancellation, Culprit, Outcome, Severity};
 
-const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "cancel-ignored",
     side: "server",
     severity: Severity::Warning,
@@ -33,18 +33,12 @@ const ABOUT: About = About {
         "A request that cannot be cancelled: `initialize`.",
         "A task that was created: this notification does not end it.",
     ],
-    clauses: [
-        "basic/utilities/cancellation: receivers SHOULD stop processing the cancelled request, \
-         and SHOULD NOT send a response",
-        "basic/utilities/cancellation: receivers SHOULD stop processing the cancelled request, \
-         and SHOULD NOT send a response",
-        "basic/utilities/cancellation: receivers SHOULD stop processing the cancelled request, \
-         and SHOULD NOT send a response",
+    clauses: clauses(
         "basic/utilities/cancellation: receivers SHOULD stop processing the cancelled request, \
          and SHOULD NOT send a response",
         "basic/transports/stdio: after a cancellation the server MUST NOT send any further \
          messages for the request (basic/patterns/cancellation: SHOULD NOT)",
-    ],
+    ),
 };
 
 /// See the module.
@@ -55,10 +49,6 @@ pub(super) struct CancelIgnored {
 }
 
 impl Rule for CancelIgnored {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
     fn see(&mut self, seen: &Occurrence<'_>, state: &State, desk: &mut Desk) {
         match seen {
             Occurrence::ProgressPast { conn, past, at } => {

@@ -10,7 +10,7 @@ use crate::verdict::judge::State;
 use crate::verdict::occurrence::Occurrence;
 use crate::verdict::{Culprit, Severity};
 
-const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "evidence-gap",
     side: "observer",
     severity: Severity::Warning,
@@ -26,10 +26,6 @@ const ABOUT: About = About {
 pub(super) struct EvidenceGap;
 
 impl Rule for EvidenceGap {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
     fn see(&mut self, seen: &Occurrence<'_>, _state: &State, desk: &mut Desk) {
         let draft = match seen {
             Occurrence::Gap {
@@ -39,7 +35,7 @@ impl Rule for EvidenceGap {
                 bytes,
                 reason,
             } => gap(conn, *from, *offset, *bytes, *reason, desk),
-            Occurrence::Noise { conn, noise } if noise.kind == NoiseKind::Oversized => gap(
+            Occurrence::Noise { conn, noise, .. } if noise.kind == NoiseKind::Oversized => gap(
                 conn,
                 noise.from,
                 noise.offset.unwrap_or(0),

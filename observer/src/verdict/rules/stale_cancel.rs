@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Rule;
 use crate::session::Side;
-use crate::verdict::about::About;
+use crate::verdict::about::{About, clauses};
 use crate::verdict::call::{Past, spoken};
 use crate::verdict::connection::Connection;
 use crate::verdict::desk::{Desk, Draft};
@@ -13,7 +13,7 @@ use crate::verdict::judge::State;
 use crate::verdict::occurrence::Occurrence;
 use crate::verdict::{Cancellation, Confidence, Culprit, Outcome, Settings, Severity};
 
-const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "stale-cancel",
     side: "host",
     severity: Severity::Info,
@@ -31,18 +31,12 @@ const ABOUT: About = About {
         "Hosts that are known to send one after each answer as a habit (opencode).",
         "A second cancellation of a request that was cancelled.",
     ],
-    clauses: [
-        "basic/utilities/cancellation: cancellation notifications MUST only reference requests \
-         that are believed to still be in progress",
-        "basic/utilities/cancellation: cancellation notifications MUST only reference requests \
-         that are believed to still be in progress",
-        "basic/utilities/cancellation: cancellation notifications MUST only reference requests \
-         that are believed to still be in progress",
+    clauses: clauses(
         "basic/utilities/cancellation: cancellation notifications MUST only reference requests \
          that are believed to still be in progress",
         "basic/patterns/cancellation: cancellation notifications MUST only reference requests \
          that are believed to still be in progress",
-    ],
+    ),
 };
 
 /// Two writes this close to each other have crossed.
@@ -53,10 +47,6 @@ const CROSSING: Duration = Duration::from_millis(1);
 pub(super) struct StaleCancel;
 
 impl Rule for StaleCancel {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
     fn see(&mut self, seen: &Occurrence<'_>, state: &State, desk: &mut Desk) {
         if let Occurrence::CancelledPast { conn, past, cancel } = seen
             && past.call.from == Side::Client

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use super::Rule;
 use crate::session::{ConnId, Noise, NoiseKind, Side};
-use crate::verdict::about::About;
+use crate::verdict::about::{About, clauses};
 use crate::verdict::call::shown;
 use crate::verdict::desk::{Desk, Draft};
 use crate::verdict::judge::State;
 use crate::verdict::occurrence::Occurrence;
 use crate::verdict::{Culprit, Severity};
 
-const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "stdout-noise",
     side: "server",
     severity: Severity::Warning,
@@ -27,18 +27,12 @@ const ABOUT: About = About {
         "A frame that is longer than the observer's own limit: that is an `evidence-gap`.",
         "What is JSON-RPC in the wrong frame is `bad-framing`.",
     ],
-    clauses: [
-        "basic/transports, stdio: the server MUST NOT write anything to its stdout that is not a \
-         valid MCP message",
-        "basic/transports, stdio: the server MUST NOT write anything to its stdout that is not a \
-         valid MCP message",
-        "basic/transports, stdio: the server MUST NOT write anything to its stdout that is not a \
-         valid MCP message",
+    clauses: clauses(
         "basic/transports, stdio: the server MUST NOT write anything to its stdout that is not a \
          valid MCP message",
         "basic/transports/stdio: the server MUST NOT write anything to its stdout that is not a \
          valid MCP message",
-    ],
+    ),
 };
 
 /// See the module.
@@ -57,13 +51,13 @@ struct Heard {
 }
 
 impl Rule for StdoutNoise {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
     fn see(&mut self, seen: &Occurrence<'_>, state: &State, desk: &mut Desk) {
         match seen {
-            Occurrence::Noise { conn, noise } if noise.from == Side::Server => {
+            Occurrence::Noise {
+                conn,
+                noise,
+                spread: None,
+            } if noise.from == Side::Server => {
                 if let Some(severity) = severity(noise.kind) {
                     self.hear(conn.id, noise, severity, state, desk);
                 }

@@ -2,15 +2,15 @@
 
 use super::Rule;
 use crate::capture::InterruptKind;
-use crate::verdict::about::About;
+use crate::verdict::about::{About, clauses};
 use crate::verdict::call::Call;
-use crate::verdict::connection::{Connection, Stop};
+use crate::verdict::connection::{Cause, Connection, Stop};
 use crate::verdict::desk::{Desk, Draft};
 use crate::verdict::judge::State;
 use crate::verdict::occurrence::Occurrence;
 use crate::verdict::{Culprit, Severity};
 
-const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "torn-down-pending",
     side: "host",
     severity: Severity::Info,
@@ -31,13 +31,10 @@ const ABOUT: About = About {
         "`initialize`, `server/discover` and `subscriptions/listen`: closing is how they end.",
         "A teardown after a gap in which the call may have ended: the outcome is `unknown`.",
     ],
-    clauses: [
-        "basic/lifecycle, Shutdown: the client SHOULD close the server's input, then wait",
-        "basic/lifecycle, Shutdown: the client SHOULD close the server's input, then wait",
-        "basic/lifecycle, Shutdown: the client SHOULD close the server's input, then wait",
+    clauses: clauses(
         "basic/lifecycle, Shutdown: the client SHOULD close the server's input, then wait",
         "basic/transports/stdio, Shutdown: requests in flight are lost when the process ends",
-    ],
+    ),
 };
 
 /// See the module.
@@ -45,13 +42,9 @@ const ABOUT: About = About {
 pub(super) struct TornDownPending;
 
 impl Rule for TornDownPending {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn see(&mut self, seen: &Occurrence<'_>, _state: &State, desk: &mut Desk) {
+    fn see(&mut self, seen: &Occurrence<'_>, state: &State, desk: &mut Desk) {
         if let Occurrence::TornDown { conn, call } = seen
-            && conn.ends.by_host()
+            && matches!(conn.ends.cause(&state.settings), Cause::Host)
         {
             desk.report(draft(conn, call).supersedes(desk.standing(call)));
         }
@@ -87,7 +80,9 @@ fn draft(conn: &Connection, call: &Call) -> Draft {
 fn message(conn: &Connection, call: &Call) -> String {
     let ends = &conn.ends;
     let first = ends.host_began();
-    let did = if ends.stop.map(|stop| stop.at) == first {
+    let did = if first.is_none() {
+        "left the connection"
+    } else if ends.stop.map(|stop| stop.at) == first {
         "stopped the server"
     } else if ends.client_eof == first {
         "closed the connection"
