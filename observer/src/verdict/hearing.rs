@@ -85,8 +85,8 @@ impl Judge {
     fn request(&mut self, place: Place, id: &Id, method: &str, params: Option<&str>) {
         let Place { conn, from, .. } = place;
         let mut asked = Asked::read(method, params);
-        let revision = self.introduce(place, method, &asked);
         let older = self.older(conn, from, id, method);
+        let revision = self.introduce(place, method, &asked);
         let Some(connection) = self.state.conns.get_mut(&conn) else {
             return;
         };
@@ -438,7 +438,7 @@ impl Judge {
             return;
         };
         if let Some(seq) = connection.lane(from).by_id(&id) {
-            return self.cancel_call(place, seq, cancel);
+            return self.cancel_call(place, seq, &cancel);
         }
         if from == Side::Server && self.ends_subscription(place, &id, &cancel) {
             return;
@@ -459,7 +459,7 @@ impl Judge {
         self.tell_of(conn, |conn| unmatched(conn, from, &id, &cancel));
     }
 
-    fn cancel_call(&mut self, place: Place, seq: Seq, cancel: Cancellation) {
+    fn cancel_call(&mut self, place: Place, seq: Seq, cancel: &Cancellation) {
         let Place {
             conn, from, end, ..
         } = place;
@@ -477,7 +477,7 @@ impl Judge {
         call.cancel_end = end;
         self.tell_of_call((conn, from, seq), |_, call| Occurrence::Cancelled {
             call,
-            cancel: &cancel,
+            cancel,
         });
         self.end_call(conn, from, seq, Outcome::Cancelled, at, None);
     }
@@ -504,7 +504,7 @@ impl Judge {
                 from: Side::Client,
                 ..place
             };
-            self.cancel_call(place, seq, cancel.clone());
+            self.cancel_call(place, seq, cancel);
         }
         subscription.is_some() || past
     }

@@ -263,7 +263,7 @@ impl Judge {
             Due::Spread(conn, side) => self.end_spread(conn, side),
             Due::Left(conn, seq, ended) => self.left_due(conn, seq, ended),
             Due::Duplicate(conn, from, older, newer) => {
-                self.duplicate_due(conn, from, older, newer)
+                self.duplicate_due(conn, from, older, newer);
             }
         }
     }

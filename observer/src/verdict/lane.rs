@@ -230,9 +230,9 @@ impl Lane {
             return false;
         };
         match id {
-            Id::Number(text) if forgotten.numbers => text.parse::<i64>().map_or(false, |number| {
-                (forgotten.from..=forgotten.to).contains(&number)
-            }),
+            Id::Number(text) if forgotten.numbers => text
+                .parse::<i64>()
+                .is_ok_and(|number| (forgotten.from..=forgotten.to).contains(&number)),
             _ => true,
         }
     }

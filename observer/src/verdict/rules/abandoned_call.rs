@@ -27,9 +27,9 @@ pub(super) const ABOUT: About = About {
     evidence: &[
         "`retry`: the same method, name and arguments are sent again while the first is open \
          (`_meta` does not count), after at least 2 s in one thread of a host that names its \
-         threads or is known to call one tool after the other, after 5 s otherwise. Strong; \
-         weak for hosts whose conversations share a connection, and below 5 s where nothing is \
-         known.",
+         threads or is known to call one tool after the other, after 5 s (or the tool's time \
+         limit, where that is shorter) otherwise. Strong; weak before that, and in 2026-07-28, \
+         where conversations share a connection.",
         "`new-turn`: the same thread goes on with another turn while a call of the earlier turn \
          is open. Strong.",
         "`key-esc`, `key-ctrl-c`, `sigint`: the host, or a program of its family, was interrupted, \
@@ -47,7 +47,8 @@ pub(super) const ABOUT: About = About {
     exceptions: &[
         "Time alone, however long: there are calls that take hours.",
         "Equal calls within 2 s of each other: a model calls tools in parallel.",
-        "Equal calls of two threads, and other calls while one is open.",
+        "Equal calls of two threads, or of a host whose conversations are known to share a \
+         connection; and other calls while one is open.",
         "A call that goes on with an `input_required` answer (`inputResponses`, `requestState`), \
          or comes again after error -32042: the first one is over.",
         "Esc while the server asks the user something, or while nothing is in flight; Esc once \

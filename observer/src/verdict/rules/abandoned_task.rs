@@ -278,3 +278,72 @@ fn draft(id: &str, task: &Task, active: Timestamp, idle: Duration) -> Draft {
         )
         .evidence("host-active", active, "the host sent something else".into())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    const TASK: &str = "0 hello 2025-11-25\n1 c 1 tools/call {\"name\":\"t\",\"task\":{\"ttl\":null}}\n\
+        2 s= 1 {\"task\":{\"taskId\":\"a\",\"status\":\"working\",\"pollInterval\":1000}}\n\
+        3 c 2 tasks/get {\"taskId\":\"a\"}\n3 s= 2 {\"taskId\":\"a\",\"status\":\"working\"}\n";
+
+    #[test]
+    fn nobody_asks_for_the_task_any_more() {
+        let script = format!("{TASK}20 c 3 tools/list\n21 s= 3\n90 end");
+        let gone = "1 answered, 2 answered, 3 answered | abandoned-task 1 probable warning";
+        assert_eq!(judged(&script), gone);
+        let again = format!("{script}\n99 c 4 tasks/get {{\"taskId\":\"a\"}}\n99 s= 4");
+        assert!(judged(&again).ends_with("| abandoned-task 1 possible info"));
+    }
+
+    #[test]
+    fn the_server_makes_a_task_of_a_call() {
+        let made = r#"{"resultType":"task","taskId":"a","status":"working","pollIntervalMs":500}"#;
+        let script = format!("1 call 1 t\n2 s= 1 {made}\n20 c 3 tools/list\n21 s= 3\n90 end");
+        assert_eq!(
+            judged(&script),
+            "1 answered, 3 answered | abandoned-task 1 probable warning"
+        );
+    }
+
+    #[test]
+    fn tasks_that_are_not_abandoned() {
+        let active = "20 c 9 tools/list\n21 s= 9\n";
+        for (what, script) in [
+            (
+                "cancelled",
+                format!("{active}22 c 3 tasks/cancel {{\"taskId\":\"a\"}}\n22 s= 3\n90 end"),
+            ),
+            (
+                "waited for",
+                format!("4 c 3 tasks/result {{\"taskId\":\"a\"}}\n{active}900 end"),
+            ),
+            (
+                "listened for",
+                format!("4 c 3 subscriptions/listen {{\"taskIds\":[\"a\"]}}\n{active}900 end"),
+            ),
+            (
+                "over",
+                format!(
+                    "{active}30 s- notifications/tasks/status {{\"taskId\":\"a\",\"status\":\"completed\"}}\n90 end"
+                ),
+            ),
+            ("a silent host", "900 end".into()),
+            ("a host that has left", format!("{active}22 eof c\n900 end")),
+            ("a poll unseen", format!("{active}22 gap c\n900 end")),
+            (
+                "polled",
+                format!("{active}50 c 3 tasks/get {{\"taskId\":\"a\"}}\n50 s= 3\n100 end"),
+            ),
+        ] {
+            let verdict = judged(&format!("{TASK}{script}"));
+            assert!(!verdict.contains("abandoned-task"), "{what}: {verdict}");
+        }
+        let short = TASK.replace("\"pollInterval\"", "\"ttl\":30000,\"pollInterval\"");
+        let verdict = judged(&format!("{short}{active}900 end"));
+        assert!(
+            !verdict.contains("abandoned-task"),
+            "it outlived its ttl: {verdict}"
+        );
+    }
+}

@@ -93,3 +93,47 @@ fn fault(noise: &Noise, spread: Option<usize>) -> Option<&'static str> {
 fn is_message(noise: &Noise) -> bool {
     Frame::parse(Bytes::clone(&noise.text)).is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    #[test]
+    fn frames_of_another_kind() {
+        for (noise, side) in [
+            ("s content-length Content-Length: 30", ""),
+            ("c content-length Content-Length: 30", ""),
+            ("s invalid-utf8 x", ""),
+            (
+                "s unterminated {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}",
+                "",
+            ),
+            ("c text hello", ""),
+        ] {
+            let verdict = judged(&format!(
+                "0 hello 2025-06-18\n1 noise {noise}\n2 noise {noise}\n3 end"
+            ));
+            assert_eq!(verdict, " | bad-framing confirmed warning", "{noise}{side}");
+        }
+    }
+
+    #[test]
+    fn json_over_several_lines() {
+        let script = "0 hello 2025-06-18\n1 noise s invalid-json {\n1 noise s text \"jsonrpc\":\"2.0\",\n\
+                      1 noise s text \"method\":\"x\"\n1 noise s text }\n2 end";
+        assert_eq!(judged(script), " | bad-framing confirmed warning");
+        let broken = "0 hello 2025-06-18\n1 noise s invalid-json {\n1 noise s text oops\n2 end";
+        assert_eq!(judged(broken), " | stdout-noise confirmed warning");
+    }
+
+    #[test]
+    fn a_line_that_is_cut_and_an_empty_one() {
+        for noise in [
+            "s unterminated {\"jsonrpc\":\"2.0\",\"id\":1,\"res",
+            "c blank ",
+        ] {
+            let verdict = judged(&format!("0 hello 2025-06-18\n1 noise {noise}\n2 end"));
+            assert!(!verdict.contains('|'), "{noise}: {verdict}");
+        }
+    }
+}

@@ -44,3 +44,25 @@ impl Rule for CancelInitialize {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    #[test]
+    fn the_handshake_is_cancelled() {
+        let params = r#"{"protocolVersion":"2025-11-25"}"#;
+        let script = format!("1 c 0 initialize {params}\n61 cancel 0");
+        assert_eq!(judged(&script), " | cancel-initialize 0 confirmed warning");
+    }
+
+    #[test]
+    fn after_its_answer_it_is_stale_and_a_probe_may_be_cancelled() {
+        let stale = "0 hello 2025-11-25\n9 cancel 0";
+        assert_eq!(judged(stale), " | stale-cancel 0 confirmed info");
+        assert_eq!(
+            judged("1 c \"p\" server/discover\n9 cancel \"p\""),
+            "\"p\" cancelled"
+        );
+    }
+}

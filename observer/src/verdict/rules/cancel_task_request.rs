@@ -59,3 +59,31 @@ impl Rule for CancelTaskRequest {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    const TASK: &str =
+        "0 hello 2025-11-25\n1 c 1 tools/call {\"name\":\"t\",\"task\":{\"ttl\":9000}}\n";
+    const MADE: &str = "2 s= 1 {\"task\":{\"taskId\":\"a\",\"status\":\"working\"}}\n";
+
+    #[test]
+    fn a_request_that_became_a_task_is_cancelled() {
+        let script = format!("{TASK}{MADE}9 cancel 1");
+        assert_eq!(
+            judged(&script),
+            "1 answered | cancel-task-request 1 confirmed warning"
+        );
+    }
+
+    #[test]
+    fn before_there_is_a_task_and_while_its_result_is_waited_for() {
+        assert_eq!(judged(&format!("{TASK}1.5 cancel 1")), "1 cancelled");
+        let waiting = "3 c 2 tasks/result {\"taskId\":\"a\"}\n9 cancel 2";
+        assert_eq!(
+            judged(&format!("{TASK}{MADE}{waiting}")),
+            "1 answered, 2 cancelled"
+        );
+    }
+}

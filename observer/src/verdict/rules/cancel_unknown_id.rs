@@ -70,3 +70,51 @@ impl Rule for CancelUnknownId {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    #[test]
+    fn ids_that_were_never_sent() {
+        let never = "0 hello 2025-06-18\n1 call 1 t\n2 cancel 99\n3 s= 1";
+        assert_eq!(
+            judged(never),
+            "1 answered | cancel-unknown-id 99 confirmed warning"
+        );
+        let other_side = "0 hello 2025-06-18\n1 s 5 ping\n2 cancel 5\n3 c= 5";
+        assert_eq!(
+            judged(other_side),
+            "5 answered | cancel-unknown-id 5 confirmed warning"
+        );
+        let other_type = "0 hello 2025-06-18\n1 call 1 t\n2 cancel \"1\"\n3 s= 1";
+        assert_eq!(
+            judged(other_type),
+            "1 answered | cancel-unknown-id \"1\" confirmed warning"
+        );
+        let server = "0 hello 2025-06-18\n1 call 1 t\n2 scancel 1\n3 s= 1";
+        assert_eq!(
+            judged(server),
+            "1 answered | cancel-unknown-id 1 confirmed warning"
+        );
+    }
+
+    #[test]
+    fn ids_that_may_have_been_sent() {
+        for gap in ["gap c", "gap c mid-stream"] {
+            assert!(!judged(&format!("0 {gap}\n1 cancel 99")).contains("cancel-unknown-id"));
+        }
+        let mut many: String = (1..2000)
+            .map(|id| format!("1 call {id} t\n1 s= {id}\n"))
+            .collect();
+        many.push_str("2 cancel 3\n3 cancel 5000");
+        let verdict = judged(&many);
+        assert!(verdict.ends_with("1999 answered | cancel-unknown-id 5000 confirmed warning"));
+    }
+
+    #[test]
+    fn a_server_ends_a_subscription() {
+        let script = "1 c 1 subscriptions/listen\n2 scancel 1\n2 s= 1\n3 end";
+        assert_eq!(judged(script), "1 cancelled");
+    }
+}

@@ -91,3 +91,31 @@ fn gap(
             format!("{amount} from offset {offset}: {why}"),
         )
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::Settings;
+    use crate::verdict::script::{hear, judged};
+
+    #[test]
+    fn bytes_are_lost() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n2 gap s\n3 end";
+        assert_eq!(judged(script), "1 unknown | evidence-gap confirmed warning");
+        assert!(!hear(script, Settings::default()).summary.complete);
+        let joined = "0 gap s mid-stream\n1 call 1 t\n2 s= 1\n3 end";
+        assert_eq!(judged(joined), "1 answered | evidence-gap confirmed info");
+    }
+
+    #[test]
+    fn a_gap_right_before_a_request_may_hold_its_answer() {
+        assert!(judged("1 gap s\n1.1 call 1 t\n2 end").starts_with("1 unknown"));
+        assert!(judged("1 gap s\n1.5 call 1 t\n2 end").starts_with("1 pending"));
+    }
+
+    #[test]
+    fn an_answer_after_the_gap_is_an_answer() {
+        let script =
+            "0 hello 2025-06-18\n1 call 1 t\n1 call 2 t\n2 gap s\n3 s= 1\n4 cancel 2\n5 end";
+        assert!(judged(script).starts_with("1 answered, 2 cancelled |"));
+    }
+}

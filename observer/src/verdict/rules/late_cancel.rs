@@ -93,3 +93,49 @@ fn reason(cancel: &Cancellation) -> String {
         None => "the host cancelled without a reason".into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::Settings;
+    use crate::verdict::script::{hear, judged};
+
+    #[test]
+    fn a_cancellation_long_after_the_interrupt() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n3 key-esc 10\n600 cancel 1\n601 end";
+        assert_eq!(
+            judged(script),
+            "1 cancelled | late-cancel 1 probable warning"
+        );
+        let heard = hear(script, Settings::default());
+        let [first, late] = &heard.findings[..] else {
+            panic!("two findings")
+        };
+        assert_eq!(
+            (first.rule, late.supersedes),
+            ("abandoned-call", Some(first.number))
+        );
+        assert!(
+            late.message.contains("10 min after the user pressed Esc"),
+            "{}",
+            late.message
+        );
+    }
+
+    #[test]
+    fn cancellations_in_time() {
+        for script in [
+            "1 call 1 t\n3 key-esc 10\n4.9 cancel 1",
+            "1 call 1 t\n9000 cancel 1",
+            "1 call 1 t\n60 call 2 t\n60.3 cancel 1\n61 s= 2",
+        ] {
+            let verdict = judged(&format!("0 hello 2025-06-18\n{script}"));
+            assert!(!verdict.contains('|'), "{verdict}");
+        }
+    }
+
+    #[test]
+    fn the_first_esc_may_have_closed_a_menu() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n3 key-esc 10\n60 key-esc 10\n60.3 cancel 1";
+        assert_eq!(judged(script), "1 cancelled | late-cancel 1 possible info");
+    }
+}

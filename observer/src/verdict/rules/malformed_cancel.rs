@@ -49,3 +49,35 @@ impl Rule for MalformedCancel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    #[test]
+    fn a_cancellation_without_an_id() {
+        for params in ["{}", r#"{"requestId":null}"#, r#"{"requestId":{"id":1}}"#] {
+            let script = |revision| {
+                format!(
+                    "0 hello {revision}\n1 call 1 t\n2 c- notifications/cancelled {params}\n3 s= 1"
+                )
+            };
+            let verdict = judged(&script("2025-06-18"));
+            assert_eq!(
+                verdict, "1 answered | malformed-cancel confirmed warning",
+                "{params}"
+            );
+            let verdict = judged(&script("2025-11-25"));
+            assert_eq!(
+                verdict, "1 answered | malformed-cancel confirmed info",
+                "{params}"
+            );
+        }
+    }
+
+    #[test]
+    fn zero_and_empty_are_ids() {
+        let script = "1 call 0 t\n1 c \"\" tools/call\n2 cancel 0\n2 cancel \"\"";
+        assert_eq!(judged(script), "0 cancelled, \"\" cancelled");
+    }
+}

@@ -109,3 +109,32 @@ impl Rule for OrphanServer {
         desk.report(draft);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    #[test]
+    fn a_server_that_does_not_end() {
+        let script = "0 hello 2025-06-18\n1 eof c\n1 exit 10\n30 end";
+        assert_eq!(judged(script), " | orphan-server confirmed warning");
+    }
+
+    #[test]
+    fn servers_that_end_or_still_work() {
+        for (what, script) in [
+            (
+                "it ends when it is told",
+                "1 eof c\n7 sigkill 20 10\n7 killed 20 9\n30 end",
+            ),
+            (
+                "it owes an answer",
+                "1 call 1 t\n1 eof c\n25 s= 1\n25 eof s\n25 exit 20\n60 end",
+            ),
+            ("too early to say", "1 eof c\n9 end"),
+        ] {
+            let verdict = judged(&format!("0 hello 2025-06-18\n{script}"));
+            assert!(!verdict.contains("orphan-server"), "{what}: {verdict}");
+        }
+    }
+}

@@ -74,3 +74,43 @@ impl Rule for ProgressAfterEnd {
         desk.report(draft);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    #[test]
+    fn progress_of_nothing() {
+        let over = "0 hello 2025-06-18\n1 call 1 t\n2 s= 1\n3 progress 1\n4 progress 1\n5 end";
+        assert_eq!(
+            judged(over),
+            "1 answered | progress-after-end 1 confirmed info"
+        );
+        let never = "0 hello 2025-06-18\n1 progress 77\n2 end";
+        assert_eq!(judged(never), " | progress-after-end confirmed info");
+    }
+
+    #[test]
+    fn progress_that_has_its_request() {
+        let made = r#"{"task":{"taskId":"a","status":"completed"}}"#;
+        let params = r#"{"name":"t","task":{},"_meta":{"progressToken":1}}"#;
+        for (what, script) in [
+            (
+                "recorded early",
+                "1 progress 1\n1.1 call 1 t\n2 s= 1\n3 end".into(),
+            ),
+            (
+                "cancelled",
+                "1 call 1 t\n2 cancel 1\n2.3 progress 1\n3 end".into(),
+            ),
+            ("unseen", "0 gap c mid-stream\n1 progress 1\n2 end".into()),
+            (
+                "a task",
+                format!("1 c 1 tools/call {params}\n2 s= 1 {made}\n3 progress 1\n4 end"),
+            ),
+        ] {
+            let verdict = judged(&format!("0 hello 2025-11-25\n{script}"));
+            assert!(!verdict.contains("progress-after-end"), "{what}: {verdict}");
+        }
+    }
+}

@@ -49,3 +49,23 @@ impl Rule for ResponseIdType {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    #[test]
+    fn a_string_answers_a_number() {
+        let script = "0 hello 2025-06-18\n1 call 2 t\n2 s= \"2\"\n3 end";
+        assert_eq!(
+            judged(script),
+            "2 answered | response-id-type 2 confirmed info"
+        );
+    }
+
+    #[test]
+    fn both_are_in_flight() {
+        let script = "0 hello 2025-06-18\n1 call 2 t\n1 c \"2\" ping\n2 s= \"2\"\n2 s= 2\n3 end";
+        assert_eq!(judged(script), "\"2\" answered, 2 answered");
+    }
+}

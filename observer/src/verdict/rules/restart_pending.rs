@@ -136,3 +136,46 @@ impl Torn {
 fn begins(call: &Call) -> bool {
     call.from == Side::Client && matches!(call.method.as_ref(), "initialize" | "server/discover")
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    const OLD: &str = "0 hello 2025-06-18\n1 call 1 t\n9 sigterm 20 10\n9.1 exit 20\n9.1 close\n";
+
+    #[test]
+    fn a_server_is_replaced_while_it_owes_an_answer() {
+        let script = format!("{OLD}10 @2 hello 2025-06-18\n11 end");
+        assert_eq!(
+            judged(&script),
+            "1 torn-down | restart-pending 1 confirmed warning"
+        );
+    }
+
+    #[test]
+    fn other_servers_and_other_times() {
+        let torn = "1 torn-down | torn-down-pending 1 confirmed info";
+        for script in [
+            format!("{OLD}60 @2 hello 2025-06-18\n61 end"),
+            format!("0.5 @2 hello 2025-06-18\n{}11 end", &OLD[19..]),
+            "0 hello 2025-06-18\n1 call 1 t\n9 exit 10\n9 exit 20\n10 @2 hello 2025-06-18".into(),
+        ] {
+            assert_eq!(judged(&script), torn, "{script}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_died_may_be_started_again() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n9 exit 20 1\n10 @2 hello 2025-06-18\n11 end";
+        assert_eq!(
+            judged(script),
+            "1 torn-down | server-died 1 confirmed warning"
+        );
+    }
+
+    #[test]
+    fn a_probe_in_a_process_of_its_own() {
+        let script = "1 c \"p\" server/discover\n2 eof c\n2 exit 20\n3 @2 hello 2025-06-18\n4 end";
+        assert_eq!(judged(script), "\"p\" torn-down");
+    }
+}

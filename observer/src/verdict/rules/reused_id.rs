@@ -52,3 +52,33 @@ impl Rule for ReusedId {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    #[test]
+    fn an_id_is_used_again() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n2 s= 1\n3 call 1 u\n4 s= 1\n5 end";
+        assert_eq!(
+            judged(script),
+            "1 answered, 1 answered | reused-id 1 confirmed info"
+        );
+    }
+
+    #[test]
+    fn it_may_be_where_the_revision_or_a_new_session_allows_it() {
+        let modern =
+            r#"{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#;
+        let again =
+            format!("1 c 1 tools/call {modern}\n2 s= 1\n3 c 1 tools/call {modern}\n4 s= 1\n5 end");
+        assert_eq!(judged(&again), "1 answered, 1 answered");
+        let anew =
+            "0 hello 2025-06-18\n1 call 1 t\n2 s= 1\n3 hello 2025-06-18\n4 call 1 t\n5 s= 1\n6 end";
+        assert_eq!(judged(anew), "1 answered, 1 answered");
+        assert_eq!(
+            judged("1 call 1 t\n2 s= 1\n3 call 1 t\n4 s= 1\n5 end"),
+            "1 answered, 1 answered"
+        );
+    }
+}

@@ -104,3 +104,43 @@ fn draft(conn: &Connection, call: &Call, cause: Cause) -> Draft {
     }
     draft
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    #[test]
+    fn a_server_ends_by_itself() {
+        let died = "1 torn-down, 2 torn-down | server-died 1 confirmed warning";
+        for end in [
+            "exit 20 1",
+            "exit 20 0",
+            "killed 20 11",
+            "eof s",
+            "exit 20 1\n3.1 exit 10 1",
+        ] {
+            let script = format!("0 hello 2025-06-18\n1 call 1 t\n1 call 2 t\n3 {end}\n4 end");
+            assert_eq!(judged(&script), died, "{end}");
+        }
+    }
+
+    #[test]
+    fn somebody_else_stops_it() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n2 sigterm 20 99\n2.1 killed 20 15\n3 end";
+        assert_eq!(judged(script), "1 torn-down | server-died 1 confirmed info");
+    }
+
+    #[test]
+    fn the_host_or_the_terminal_ends_it() {
+        for end in [
+            "2 sigterm 20 10\n2 exit 20",
+            "2 eof c\n2 exit 20 1",
+            "2 sigint 20\n2 exit 20 130\n2.1 sigint 10\n2.1 exit 10 130",
+            "2 killed 20 9\n2.1 killed 10 9",
+        ] {
+            let verdict = judged(&format!("0 hello 2025-06-18\n1 call 1 t\n{end}\n3 end"));
+            assert!(!verdict.contains("server-died"), "{end}: {verdict}");
+        }
+        assert!(!judged("1 c 1 initialize\n2 exit 20 1\n3 end").contains('|'));
+    }
+}

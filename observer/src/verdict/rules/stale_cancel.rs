@@ -97,3 +97,52 @@ fn reason(cancel: &Cancellation) -> String {
         None => "the host cancelled without a reason".into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    #[test]
+    fn a_cancellation_after_the_answer() {
+        let stale = |lag: f64, reason: &str| {
+            judged(&format!(
+                "0 hello 2025-11-25\n1 call 1 t\n2 s= 1\n{} cancel 1 {reason}",
+                2.0 + lag
+            ))
+        };
+        assert_eq!(
+            stale(5.0, "turn over"),
+            "1 answered | stale-cancel 1 confirmed info"
+        );
+        assert_eq!(
+            stale(0.002, "turn over"),
+            "1 answered | stale-cancel 1 possible info"
+        );
+        assert_eq!(stale(0.0005, "turn over"), "1 answered", "they crossed");
+        assert_eq!(
+            stale(0.3, "timed out after 1.0s"),
+            "1 answered",
+            "two clocks ran out"
+        );
+    }
+
+    #[test]
+    fn the_host_had_not_read_the_answer_yet() {
+        let script = |read: u32| {
+            format!("0 hello 2025-11-25\n1 call 1 t\n2 s= 1\n2.1 read s {read}\n2.2 cancel 1")
+        };
+        assert_eq!(judged(&script(5)), "1 answered");
+        assert_eq!(
+            judged(&script(9999)),
+            "1 answered | stale-cancel 1 possible info"
+        );
+    }
+
+    #[test]
+    fn habits_and_second_cancellations() {
+        let habit = "0 hello 2025-11-25 opencode 1.18.33\n1 call 1 t\n2 s= 1\n2.1 cancel 1";
+        assert_eq!(judged(habit), "1 answered");
+        let twice = "0 hello 2025-11-25\n1 call 1 t\n2 cancel 1\n9 cancel 1";
+        assert_eq!(judged(twice), "1 cancelled");
+    }
+}

@@ -155,3 +155,40 @@ fn severity(kind: NoiseKind) -> Option<Severity> {
         | NoiseKind::Unterminated => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::Settings;
+    use crate::verdict::script::{hear, judged};
+
+    #[test]
+    fn a_server_prints() {
+        let script = "0 hello 2025-06-18\n1 noise s text hello\n2 noise s text more\n3 end";
+        assert_eq!(judged(script), " | stdout-noise confirmed warning");
+        let heard = hear(script, Settings::default());
+        assert!(heard.findings[1].message.ends_with("(one of 2 such lines)"));
+        let blank = "0 hello 2025-06-18\n1 noise s blank \n2 end";
+        assert_eq!(judged(blank), " | stdout-noise confirmed info");
+        let json = "0 hello 2025-06-18\n1 noise s invalid-json [INFO] on\n2 end";
+        assert_eq!(judged(json), " | stdout-noise confirmed warning");
+    }
+
+    #[test]
+    fn what_is_another_rules() {
+        for noise in [
+            "s oversized x",
+            "s content-length Content-Length: 3",
+            "c text x",
+            "c blank ",
+        ] {
+            let verdict = judged(&format!("0 hello 2025-06-18\n1 noise {noise}\n2 end"));
+            assert!(!verdict.contains("stdout-noise"), "{noise}: {verdict}");
+        }
+    }
+
+    #[test]
+    fn what_is_printed_is_escaped() {
+        let heard = hear("1 noise s text \u{1b}[31mred\n2 end", Settings::default());
+        assert!(!heard.findings[0].evidence[0].detail.contains('\u{1b}'));
+    }
+}

@@ -106,3 +106,73 @@ fn stopped(stop: Stop) -> String {
         None => format!("the server got {signal}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::Settings;
+    use crate::verdict::script::{hear, judged};
+
+    #[test]
+    fn the_host_ends_it() {
+        let torn = "1 torn-down | torn-down-pending 1 confirmed info";
+        for end in [
+            "2 eof c\n2.1 exit 20",
+            "2 eof c",
+            "2 exit 10",
+            "2 sigterm 20 10\n2.1 exit 20",
+            "2 sigint 20\n2 sigint 10\n2.1 exit 20 130\n2.2 exit 10 130",
+            "2 sigkill 10\n2 killed 10 9\n2.1 exit 20 1",
+            "2 eof c\n2 close",
+        ] {
+            assert_eq!(
+                judged(&format!("0 hello 2025-06-18\n1 call 1 t\n{end}")),
+                torn,
+                "{end}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_client_may_close_stdin_and_read_on() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n1 eof c\n9 s= 1\n9.1 eof s\n9.1 exit 20";
+        assert_eq!(judged(script), "1 answered");
+    }
+
+    #[test]
+    fn what_ends_by_closing_is_no_fault() {
+        for method in ["initialize", "server/discover", "subscriptions/listen"] {
+            let script = format!("1 c 1 {method}\n2 eof c\n2 exit 20");
+            assert!(!judged(&script).contains('|'), "{method}");
+        }
+    }
+
+    #[test]
+    fn a_gap_before_the_end_may_hold_the_answer() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n2 gap s\n3 eof c\n3 exit 20";
+        assert_eq!(judged(script), "1 unknown | evidence-gap confirmed warning");
+    }
+
+    #[test]
+    fn a_call_that_was_given_up_before_stays_abandoned() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n3 key-esc 10\n9 sigterm 20 10\n9.1 exit 20";
+        assert_eq!(
+            judged(script),
+            "1 abandoned | abandoned-call 1 probable warning"
+        );
+    }
+
+    #[test]
+    fn it_is_told_whether_the_server_had_read_the_request() {
+        let read = |upto: u32| {
+            let script = format!("1 call 1 t\n1.1 read c {upto}\n2 refused\n2 eof c\n2 exit 20");
+            let heard = hear(&script, Settings::default());
+            heard.findings[0]
+                .evidence
+                .iter()
+                .map(|it| it.kind)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(read(0), ["unread-request", "eof", "refused"]);
+        assert_eq!(read(9999), ["eof", "refused"]);
+    }
+}

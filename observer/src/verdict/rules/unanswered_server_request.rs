@@ -59,3 +59,59 @@ impl Rule for UnansweredServerRequest {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    #[test]
+    fn the_call_is_over_and_the_question_open() {
+        for end in ["cancel 1", "s= 1"] {
+            let script = format!(
+                "0 hello 2025-06-18\n1 call 1 t\n2 s 7 sampling/createMessage\n3 {end}\n9 end"
+            );
+            let verdict = judged(&script);
+            assert!(
+                verdict.ends_with(" | unanswered-server-request 7 confirmed warning"),
+                "{verdict}"
+            );
+        }
+    }
+
+    #[test]
+    fn questions_that_may_be_open() {
+        for (what, script) in [
+            (
+                "its call is in flight",
+                "1 call 1 t\n2 s 7 elicitation/create\n9000 end",
+            ),
+            (
+                "another call is",
+                "1 call 1 t\n1 call 2 u\n2 s 7 elicitation/create\n3 s= 1\n90 end",
+            ),
+            (
+                "answered in time",
+                "1 call 1 t\n2 s 7 roots/list\n3 s= 1\n7 c= 7\n90 end",
+            ),
+            (
+                "withdrawn",
+                "1 call 1 t\n2 s 7 roots/list\n3 s= 1\n4 scancel 7\n90 end",
+            ),
+            ("no call", "2 s 7 ping\n90 end"),
+            (
+                "the end",
+                "1 call 1 t\n2 s 7 roots/list\n3 s= 1\n4 eof c\n5 exit 20\n90 end",
+            ),
+        ] {
+            let verdict = judged(&format!("0 hello 2025-06-18\n{script}"));
+            assert!(!verdict.contains('|'), "{what}: {verdict}");
+        }
+    }
+
+    #[test]
+    fn a_question_left_open_holds_up_later_calls_no_more() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n2 s 7 roots/list\n3 s= 1\n20 call 2 t\n\
+                      21 key-esc 10\n60 end";
+        assert!(judged(script).contains("abandoned-call 2 probable warning"));
+    }
+}

@@ -69,3 +69,51 @@ const NO_ID: crate::jsonrpc::Id = crate::jsonrpc::Id::Null;
 fn was_answered(past: &Past) -> bool {
     past.answered && !past.call.tainted
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    #[test]
+    fn answers_to_nothing() {
+        let never = "0 hello 2025-06-18\n1 s= 9\n2 end";
+        assert_eq!(judged(never), " | unknown-response-id 9 confirmed warning");
+        let twice = "0 hello 2025-06-18\n1 call 1 t\n2 s= 1\n3 s= 1\n4 end";
+        assert_eq!(
+            judged(twice),
+            "1 answered | unknown-response-id 1 confirmed warning"
+        );
+        let null = "0 hello 2025-06-18\n1 s= null\n2 end";
+        assert_eq!(
+            judged(null),
+            " | unknown-response-id null confirmed warning"
+        );
+        let host = "0 hello 2025-06-18\n1 c= 9\n2 end";
+        assert_eq!(judged(host), " | unknown-response-id 9 confirmed warning");
+    }
+
+    #[test]
+    fn answers_that_have_a_request() {
+        for (what, script) in [
+            (
+                "recorded early",
+                "0 hello 2025-06-18\n1 s= 1\n1.2 call 1 t\n2 end",
+            ),
+            (
+                "cancelled",
+                "0 hello 2025-06-18\n1 call 1 t\n1.5 cancel 1\n1.6 s= 1\n2 end",
+            ),
+            (
+                "an unreadable request",
+                "0 hello 2025-06-18\n1 s! null -32700\n2 end",
+            ),
+            ("unseen", "0 gap c mid-stream\n1 s= 4\n2 end"),
+        ] {
+            let verdict = judged(script);
+            assert!(
+                !verdict.contains("unknown-response-id"),
+                "{what}: {verdict}"
+            );
+        }
+    }
+}
