@@ -7,6 +7,10 @@
 mod attach;
 #[cfg(target_os = "linux")]
 mod capture;
+#[cfg(target_os = "linux")]
+mod command;
+#[cfg(target_os = "linux")]
+mod demo;
 mod exit;
 mod fail_on;
 mod failure;
@@ -63,6 +67,11 @@ enum Command {
     Attach(attach::Attach),
     #[cfg(target_os = "linux")]
     Watch(watch::Watch),
+    #[cfg(target_os = "linux")]
+    Demo(demo::Demo),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true, name = demo::part::NAME)]
+    DemoPart(demo::part::Part),
     Replay(replay::Replay),
 }
 
@@ -94,6 +103,10 @@ impl Cli {
             Command::Attach(attach) => attach.execute(),
             #[cfg(target_os = "linux")]
             Command::Watch(watch) => watch.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Demo(demo) => demo.execute(),
+            #[cfg(target_os = "linux")]
+            Command::DemoPart(part) => part.execute(),
             Command::Replay(replay) => replay.execute(),
         }
     }
