@@ -1,2 +1,20 @@
 //! `cargo xtask`: what the repository does to itself. One file a verb.
-fn main() {}
+
+mod ebpf;
+mod schema;
+
+use clap::Parser;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "What the repository does to itself")]
+enum Verb {
+    Ebpf(ebpf::Args),
+    Schema(schema::Args),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Verb::parse() {
+        Verb::Ebpf(args) => ebpf::run(&args),
+        Verb::Schema(args) => schema::run(&args),
+    }
+}
