@@ -39,5 +39,9 @@ pub use host::{Calls, Conversations, KnownHost, Manners};
 pub use judge::Judge;
 pub use reading::READ;
 pub use revision::Revision;
-pub use rules::RULES;
 pub use settings::Settings;
+
+/// What every rule says about itself, in the order of `docs/verdicts.md`.
+pub fn rules() -> impl ExactSizeIterator<Item = &'static About> {
+    rules::ABOUT.iter().copied()
+}

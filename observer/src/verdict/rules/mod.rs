@@ -35,7 +35,7 @@ mod unknown_response_id;
 macro_rules! list {
     ($($file:ident::$rule:ident,)*) => {
         /// What every rule says about itself, in the order of `docs/verdicts.md`.
-        pub static RULES: &[&About] = &[$(&$file::ABOUT,)*];
+        pub(super) static ABOUT: &[&About] = &[$(&$file::ABOUT,)*];
 
         /// All rules, in the same order; a later one may supersede what an earlier one wrote.
         pub(super) fn all() -> Vec<Box<dyn Rule>> {
