@@ -12,6 +12,7 @@ mod command;
 #[cfg(target_os = "linux")]
 mod demo;
 mod exit;
+mod explain;
 mod fail_on;
 mod failure;
 #[cfg(target_os = "linux")]
@@ -21,6 +22,7 @@ mod output;
 #[cfg(target_os = "linux")]
 mod remedy;
 mod replay;
+mod rules;
 #[cfg(target_os = "linux")]
 mod run;
 mod settings;
@@ -73,6 +75,8 @@ enum Command {
     #[command(hide = true, name = demo::part::NAME)]
     DemoPart(demo::part::Part),
     Replay(replay::Replay),
+    Rules(rules::Rules),
+    Explain(explain::Explain),
 }
 
 impl Cli {
@@ -108,6 +112,8 @@ impl Cli {
             #[cfg(target_os = "linux")]
             Command::DemoPart(part) => part.execute(),
             Command::Replay(replay) => replay.execute(),
+            Command::Rules(rules) => rules.execute(),
+            Command::Explain(explain) => explain.execute(),
         }
     }
 }
