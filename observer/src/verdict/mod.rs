@@ -29,6 +29,8 @@ mod rules;
 mod script;
 mod settings;
 mod timers;
+#[cfg(test)]
+mod truth;
 mod witness;
 
 pub use about::About;

@@ -41,12 +41,10 @@ impl Judge {
                 count,
             });
         }
-        if from == Side::Client
-            && let Some(conn) = self.state.conns.get_mut(&conn)
-        {
-            conn.client_spoke = Some(at);
-        }
         let end = offset.map(|offset| offset + bytes);
+        if let Some(conn) = self.state.conns.get_mut(&conn) {
+            conn.hear(from, end, at);
+        }
         self.end_spread(conn, from);
         let place = Place {
             conn,
