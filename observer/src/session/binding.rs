@@ -34,7 +34,7 @@ impl Session {
                     return;
                 };
                 let hoards = self.held > HELD && stream.weight() > HELD / 1024;
-                if stream.is_hopeless() || stream.undecided().is_some() && hoards {
+                if stream.is_hopeless(at) || stream.undecided().is_some() && hoards {
                     self.give_up(id);
                 }
             }
@@ -82,10 +82,11 @@ impl Session {
             return;
         };
         if let Role::Undecided(undecided) = &mut stream.role
-            && !std::mem::replace(&mut undecided.evidence.timed, true)
+            && undecided.evidence.waits_until.is_none()
         {
-            self.timers
-                .insert((at + self.settings.hold, Timer::Pair(id)));
+            let until = at + self.settings.hold;
+            undecided.evidence.waits_until = Some(until);
+            self.timers.insert((until, Timer::Pair(id)));
         }
     }
 
@@ -173,15 +174,15 @@ impl Session {
             let fit = self.half_fit(stream, key);
             (fit > Fit::None).then_some((fit, key))
         });
-        let Some((fit, key)) = sole_best(best) else {
-            return;
-        };
         let rivals = self.streams.values().filter(|rival| rival.id != id);
-        if rivals
-            .map(|rival| self.half_fit(rival, key))
-            .all(|rival| rival < fit)
+        if let Some((fit, key)) = sole_best(best)
+            && rivals
+                .map(|rival| self.half_fit(rival, key))
+                .all(|rival| rival < fit)
         {
             self.bind(at, key, id, Side::Server);
+        } else {
+            self.settle(at, id);
         }
     }
 

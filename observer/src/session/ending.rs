@@ -86,8 +86,11 @@ impl Session {
         match &stream.role {
             &Role::Bound { conn, .. } => self.conclude(at, conn),
             Role::Undecided(undecided) => {
-                let silent = undecided.evidence.frames == 0;
-                if ended && (silent || self.all_dead(&stream.readers)) {
+                let waits = undecided
+                    .evidence
+                    .waits_until
+                    .is_some_and(|until| until > at);
+                if ended && !waits {
                     self.forget(id);
                 }
             }
@@ -175,7 +178,8 @@ impl Session {
     }
 
     fn all_dead(&self, ends: &Ends) -> bool {
-        !ends.known().is_empty() && !ends.all().any(|process| self.processes.is_alive(process))
+        let known = !ends.known().is_empty() && !ends.is_crowded();
+        known && !ends.all().any(|process| self.processes.is_alive(process))
     }
 
     pub(super) fn forget(&mut self, id: StreamId) {

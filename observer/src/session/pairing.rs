@@ -11,6 +11,7 @@
 use super::event::Side;
 use super::processes::{ProcId, Processes};
 use super::streams::{Stream, Undecided};
+use crate::capture::StreamKind;
 use crate::jsonrpc::Id;
 
 /// How well two streams fit together. Greater is better.
@@ -30,11 +31,24 @@ pub(super) enum Fit {
 
 /// Which side writes the stream, if it is known to be MCP.
 pub(super) fn writing_side(stream: &Stream, processes: &Processes) -> Option<Side> {
+    if let Some(side) = relayed(stream) {
+        return Some(side);
+    }
     let Undecided { evidence, .. } = stream.undecided()?;
     if !evidence.mcp || stream.writers.is_only_stderr() {
         return None;
     }
     evidence.sender.or_else(|| leaning(stream, processes))
+}
+
+/// Which side writes it, if it is a direction of a relay: that knows.
+fn relayed(stream: &Stream) -> Option<Side> {
+    let side = if stream.id.object == 0 {
+        Side::Client
+    } else {
+        Side::Server
+    };
+    (stream.id.kind == StreamKind::Relay).then_some(side)
 }
 
 /// Which side writes it, from all but its content.
@@ -60,6 +74,10 @@ fn leaning(stream: &Stream, processes: &Processes) -> Option<Side> {
 
 /// How well a stream from the client and one from the server fit together.
 pub(super) fn fit(client: &Stream, server: &Stream, processes: &Processes) -> Fit {
+    if relayed(client).or(relayed(server)).is_some() {
+        let same = client.id.kind == server.id.kind && client.id.scope == server.id.scope;
+        return if same { Fit::Both } else { Fit::None };
+    }
     let host = client.writers.meet(&server.readers);
     let peer = client.readers.meet(&server.writers);
     match (host, peer) {
@@ -97,6 +115,9 @@ pub(super) fn may_answer(candidate: &Stream, client: &Stream, asked: &[Id]) -> b
     let Some(Undecided { evidence, .. }) = candidate.undecided() else {
         return false;
     };
+    if relayed(candidate) == Some(Side::Server) {
+        return true;
+    }
     if candidate.writers.is_only_stderr() || evidence.sender == Some(Side::Client) {
         return false;
     }

@@ -389,6 +389,9 @@ fn other_protocols_are_given_up() {
         let line = format!(r#"{{"jsonrpc":"2.0","id":{index},"method":"session/prompt"}}"#);
         world.write(server, wire.stdout, 1, line + "\n");
     }
+    assert!(!world.gave_up(wire.stdout), "a partner may still come");
+    world.wait(SECOND);
+    world.write(server, wire.stdout, 1, format!("{}\n", result(1)));
     assert!(world.gave_up(wire.stdout));
     world.write(server, wire.stderr, 2, "log\n".repeat(20_000));
     assert!(world.gave_up(wire.stderr));
@@ -396,6 +399,48 @@ fn other_protocols_are_given_up() {
     world.wait(SECOND);
     assert!(world.forgot(wire.stdout) && world.forgot(wire.stderr));
     assert_eq!(world.log(), [""; 0]);
+}
+
+#[test]
+fn a_relay_knows_its_directions() {
+    let mut world = World::new();
+    let host = world.spawn(1);
+    let relay = world.spawn(host);
+    let server = world.spawn(relay);
+    let mut wire = world.wire();
+    (wire.stdin, wire.stdout) = (
+        world.stream(StreamKind::Relay),
+        world.stream(StreamKind::Relay),
+    );
+    (wire.stdin.object, wire.stdout.object) = (0, 1);
+    world.write(server, wire.stdout, 1, "Welcome\n");
+    world.write(host, wire.stdin, 1, format!("{}\n", call(1)));
+    assert_eq!(
+        world.log(),
+        [
+            "1 open 10 12 by 2",
+            "1 Server Text 8",
+            "1 Client tools/call 1"
+        ]
+    );
+}
+
+#[test]
+fn a_burst_before_the_reader_shows_itself_is_kept() {
+    let mut world = World::new();
+    let host = world.spawn(1);
+    let server = world.spawn(host);
+    let wire = world.wire();
+    world.ask(host, server, wire, &call(1));
+    let progress = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n";
+    world.write(
+        server,
+        wire.stdout,
+        7,
+        progress.repeat(1000) + &result(1) + "\n",
+    );
+    world.read(host, wire.stdout, 7);
+    assert_eq!(world.log().len(), 2 + 1 + 1000 + 1);
 }
 
 #[test]
