@@ -57,7 +57,10 @@ fn main() {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark is there to measure time")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a benchmark is there to measure time"
+)]
 fn best(mut run: impl FnMut()) -> Duration {
     let time = |run: &mut dyn FnMut()| {
         let start = Instant::now();

@@ -76,17 +76,19 @@ impl Session {
         }
     }
 
-    /// Another try for it, by weaker evidence, when its readers had time to show themselves.
+    /// Another try for it by weaker evidence, once its readers have had time to show themselves.
     fn start_pairing(&mut self, at: Timestamp, id: StreamId) {
-        let Some(stream) = self.streams.get_mut(&id) else {
+        let Some(Role::Undecided(undecided)) = self.streams.get_mut(&id).map(|it| &mut it.role)
+        else {
             return;
         };
-        if let Role::Undecided(undecided) = &mut stream.role
-            && undecided.evidence.waits_until.is_none()
-        {
-            let until = at + self.settings.hold;
-            undecided.evidence.waits_until = Some(until);
-            self.timers.insert((until, Timer::Pair(id)));
+        let due = at + self.settings.hold;
+        match *undecided.evidence.waits_until.get_or_insert(due) {
+            until if until == due => {
+                self.timers.insert((until, Timer::Pair(id)));
+            }
+            until if until <= at => self.pair_late(at, id),
+            _ => {}
         }
     }
 

@@ -5,8 +5,10 @@
 //! server). Actual reads and writes count, so that a wrapper that only holds the descriptors
 //! is nobody, and a proxy is the server of one connection and the host of another.
 //!
-//! Where the two sets do not meet, more is asked: answers to requests that were seen, and kinship
-//! of the processes that should be one. A missing pairing is better than a wrong one.
+//! Where the two sets do not meet, more is asked: answers to requests that were seen, and that one
+//! side is the same all the same. Where that is the host, which reads the answers of many servers,
+//! the processes that should be one server must be kin. A missing pairing is better than a wrong
+//! one.
 
 use super::event::Side;
 use super::processes::{ProcId, Processes};
@@ -19,8 +21,8 @@ use crate::jsonrpc::Id;
 pub(super) enum Fit {
     /// Host and server differ, or are not known.
     None,
-    /// The server is the same, and the host's writer and reader are kin.
-    HostKin,
+    /// The server is the same, and the host writes and reads in different processes.
+    Server,
     /// The host is the same, and the server's reader and writer are kin (`server | tee log`).
     ServerKin,
     /// One side is the same, and the other is not known yet on one of the streams.
@@ -85,28 +87,17 @@ pub(super) fn fit(client: &Stream, server: &Stream, processes: &Processes) -> Fi
         (Some(true), None) | (None, Some(true)) => Fit::HalfKnown,
         (Some(true), Some(false)) => {
             let top = client.writers.known();
-            let kin = any_pair(
-                client.readers.known(),
-                server.writers.known(),
-                |one, other| processes.are_kin_below(one, other, top),
-            );
+            let (readers, writers) = (client.readers.known(), server.writers.known());
+            let kin = readers.iter().any(|&one| {
+                writers
+                    .iter()
+                    .any(|&other| processes.are_kin_below(one, other, top))
+            });
             if kin { Fit::ServerKin } else { Fit::None }
         }
-        (Some(false), Some(true)) => {
-            let kin = any_pair(
-                client.writers.known(),
-                server.readers.known(),
-                |one, other| processes.descends(one, other) || processes.descends(other, one),
-            );
-            if kin { Fit::HostKin } else { Fit::None }
-        }
+        (Some(false), Some(true)) => Fit::Server,
         _ => Fit::None,
     }
-}
-
-fn any_pair(ones: &[ProcId], others: &[ProcId], kin: impl Fn(ProcId, ProcId) -> bool) -> bool {
-    ones.iter()
-        .any(|&one| others.iter().any(|&other| kin(one, other)))
 }
 
 /// Whether an undecided stream may be what the server sends to `client`, as far as the stream

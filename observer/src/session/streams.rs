@@ -38,6 +38,8 @@ pub(super) struct Stream {
     pub(super) delivery: Delivery,
     /// Its end was seen (or concluded) and nothing came since.
     pub(super) over: bool,
+    /// A write failed because nobody can read it any more.
+    pub(super) refused: bool,
     /// When something last happened to it.
     pub(super) touched: Timestamp,
 }
@@ -90,6 +92,7 @@ impl Stream {
             role: Role::Undecided(Undecided::default()),
             delivery: Delivery::default(),
             over: false,
+            refused: false,
             touched: at,
         }
     }

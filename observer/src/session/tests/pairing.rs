@@ -253,6 +253,39 @@ fn a_host_may_write_and_read_in_two_processes() {
 }
 
 #[test]
+fn a_pipeline_of_a_shell_is_a_host_of_two_processes() {
+    let mut world = World::new();
+    let shell = world.spawn(1);
+    let printf = world.spawn(shell);
+    let server = world.spawn(shell);
+    let jq = world.spawn(shell);
+    let wire = world.wire();
+    world.ask(printf, server, wire, INIT);
+    world.answer(server, jq, wire, &result(0));
+    world.wait(SECOND);
+    assert_eq!(world.log()[2..], ["1 open 11 12 by 2", "1 Server result 0"]);
+}
+
+#[test]
+fn an_answer_that_comes_late_is_paired_late() {
+    let mut world = World::new();
+    let writer = world.spawn(1);
+    let reader = world.spawn(1);
+    let server = world.spawn(writer);
+    let wire = world.wire();
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    world.answer(server, reader, wire, ping);
+    world.wait(5 * SECOND);
+    world.ask(writer, server, wire, &call(3));
+    assert_eq!(world.log().len(), 2);
+    world.answer(server, reader, wire, &result(3));
+    assert_eq!(
+        world.log()[2..],
+        ["1 open 10 12 by 2", "1 Server ping 1", "1 Server result 3"]
+    );
+}
+
+#[test]
 fn stderr_is_never_the_answer_even_if_it_repeats_it() {
     let mut world = World::new();
     let host = world.spawn(1);
