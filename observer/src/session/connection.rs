@@ -126,17 +126,38 @@ impl Connection {
             return;
         }
         self.shown = Some(change.clone());
-        let first = self.held.front().map_or(at, |&(_, held, _)| held.min(at));
+        let held = self.take_held();
+        let first = held.first().map_or(at, |&(_, held, _)| held.min(at));
         let event = Event::Connection {
             conn: number,
             change,
         };
         out.push_back(Output::Observed(Observed { at: first, event }));
         self.number = Some(number);
-        self.weight = 0;
-        out.extend(self.held.drain(..).map(|(from, at, content)| {
+        out.extend(held.into_iter().map(|(from, at, content)| {
             let event = content.event(number, from);
             Output::Observed(Observed { at, event })
         }));
+    }
+
+    /// What was held, in order of time as far as that reorders nothing within a direction.
+    fn take_held(&mut self) -> Vec<(Side, Timestamp, Content)> {
+        self.weight = 0;
+        let held = std::mem::take(&mut self.held);
+        let mut sorted = Vec::with_capacity(held.len());
+        let (client, server): (Vec<_>, Vec<_>) = held
+            .into_iter()
+            .partition(|&(from, ..)| from == Side::Client);
+        let (mut client, mut server) =
+            (client.into_iter().peekable(), server.into_iter().peekable());
+        while let (Some((_, one, _)), Some((_, other, _))) = (client.peek(), server.peek()) {
+            sorted.extend(if one <= other {
+                client.next()
+            } else {
+                server.next()
+            });
+        }
+        sorted.extend(client.chain(server));
+        sorted
     }
 }

@@ -17,6 +17,7 @@ mod content;
 mod ending;
 mod ends;
 mod event;
+mod matching;
 mod method;
 mod pairing;
 mod processes;
