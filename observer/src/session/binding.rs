@@ -185,7 +185,8 @@ impl Session {
         [eldest(&host), youngest(&peer)]
     }
 
-    fn give_up(&mut self, id: StreamId) {
+    /// The stream is none of ours.
+    pub(super) fn give_up(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };

@@ -110,7 +110,7 @@ impl Connection {
         at: Timestamp,
         out: &mut VecDeque<Output>,
     ) {
-        let [client, server] = parties;
+        let [client, server] = self.as_named(parties);
         let kind = self.client.or(self.server).map(|id| id.kind);
         let change = ConnectionChange::Open {
             client,
@@ -138,6 +138,26 @@ impl Connection {
             let event = content.event(number, from);
             Output::Observed(Observed { at, event })
         }));
+    }
+
+    /// A party keeps the executable that it had when it became known: what it executes later (a
+    /// shell that makes way for its last command) is told by its own events.
+    fn as_named(&self, parties: [Option<Party>; 2]) -> [Option<Party>; 2] {
+        let Some(ConnectionChange::Open { client, server, .. }) = &self.shown else {
+            return parties;
+        };
+        let keep = |named: &Option<Party>, party: Option<Party>| match named {
+            Some(named) if party.as_ref().is_some_and(|party| party.pid == named.pid) => {
+                let exe = named.exe.clone().or(party.and_then(|party| party.exe));
+                Some(Party {
+                    pid: named.pid,
+                    exe,
+                })
+            }
+            _ => party,
+        };
+        let [one, other] = parties;
+        [keep(client, one), keep(server, other)]
     }
 
     /// What was held, in order of time as far as that reorders nothing within a direction.

@@ -27,14 +27,53 @@ impl Session {
         }
         // A server that speaks, or a client of which a connection is half known, is waited for:
         // who is at its other end often shows only when that one reads.
-        let expected = |key| self.loose_fit(stream, key).is_some();
-        match side {
-            Some(Side::Client) if !self.half.iter().copied().any(expected) => {
+        let expected = self
+            .half
+            .iter()
+            .any(|&key| self.loose_fit(stream, key).is_some());
+        match (side, self.is_inner(stream)) {
+            (Some(Side::Client), Some(true)) => self.give_up(id),
+            (Some(Side::Client), Some(false)) if !expected => {
                 self.connect_as(at, id, Side::Client);
             }
             _ if side.is_some() || has_frames => self.start_pairing(at, id),
             _ => {}
         }
+    }
+
+    /// Whether what the client seems to say here only passes from one stage of a pipeline to the
+    /// next (`tee log | server`): its writer reads what a client says, and did not start its
+    /// reader, as a proxy would have. `None` while the reader is not known.
+    fn is_inner(&self, stream: &Stream) -> Option<bool> {
+        let writers = stream.writers.known();
+        let mut feeds = writers
+            .iter()
+            .filter_map(|writer| self.streams_of.get(writer))
+            .flatten()
+            .filter_map(|id| self.streams.get(id))
+            .filter(|feed| {
+                matches!(
+                    feed.role,
+                    Role::Bound {
+                        from: Side::Client,
+                        ..
+                    }
+                )
+            })
+            .filter(|feed| feed.readers.meet(&stream.writers) == Some(true))
+            .peekable();
+        if feeds.peek().is_some() && stream.readers.known().is_empty() {
+            return None;
+        }
+        let passes = |writer, feed: &Stream| {
+            stream.readers.known().iter().any(|&reader| {
+                !self.processes.descends(reader, writer)
+                    && self
+                        .processes
+                        .are_kin_below(reader, writer, feed.writers.known())
+            })
+        };
+        Some(feeds.any(|feed| writers.iter().any(|&writer| passes(writer, feed))))
     }
 
     /// Another try for it by weaker evidence, once its readers have had time to show themselves.
@@ -153,6 +192,7 @@ impl Session {
         match sole_best(fits) {
             Some((best, key)) if !rivals(key, best) => self.bind_and_open(at, key, id, best.1),
             _ => match side {
+                Some(Side::Client) if self.is_inner(stream) == Some(true) => self.give_up(id),
                 Some(side) => self.connect_as(at, id, side),
                 None => self.settle(at, id),
             },

@@ -275,6 +275,41 @@ fn a_filter_behind_the_server_is_seen_through() {
 }
 
 #[test]
+fn a_filter_before_the_server_is_no_connection_of_its_own() {
+    for filters_both in [false, true] {
+        let mut world = World::new();
+        let host = world.spawn(1);
+        let shell = world.spawn(host);
+        let tee = world.spawn(shell);
+        let server = world.spawn(shell);
+        let log = world.spawn(shell);
+        let wire = world.wire();
+        let (before, behind) = (world.pipe(), world.pipe());
+        world.ask(host, tee, wire, INIT);
+        world.write(tee, before, 1, format!("{INIT}\n"));
+        world.read(server, before, 0);
+        if filters_both {
+            world.write(server, behind, 1, format!("{}\n", result(0)));
+            world.read(log, behind, 0);
+            world.answer(log, host, wire, &result(0));
+        } else {
+            world.answer(server, host, wire, &result(0));
+        }
+        world.wait(2 * SECOND);
+        assert_eq!(
+            world.log(),
+            [
+                "1 open 10 12 by 1",
+                "1 Client initialize 0",
+                "1 open 10 12 by 2",
+                "1 Server result 0",
+            ]
+        );
+        assert!(world.gave_up(before));
+    }
+}
+
+#[test]
 fn answers_of_a_stranger_are_not_taken() {
     let mut world = World::new();
     let host = world.spawn(1);
