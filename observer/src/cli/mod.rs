@@ -7,7 +7,12 @@
 mod attach;
 #[cfg(target_os = "linux")]
 mod capture;
+#[cfg(target_os = "linux")]
+mod command;
+#[cfg(target_os = "linux")]
+mod demo;
 mod exit;
+mod explain;
 mod fail_on;
 mod failure;
 #[cfg(target_os = "linux")]
@@ -17,6 +22,7 @@ mod output;
 #[cfg(target_os = "linux")]
 mod remedy;
 mod replay;
+mod rules;
 #[cfg(target_os = "linux")]
 mod run;
 mod settings;
@@ -63,7 +69,14 @@ enum Command {
     Attach(attach::Attach),
     #[cfg(target_os = "linux")]
     Watch(watch::Watch),
+    #[cfg(target_os = "linux")]
+    Demo(demo::Demo),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true, name = demo::part::NAME)]
+    DemoPart(demo::part::Part),
     Replay(replay::Replay),
+    Rules(rules::Rules),
+    Explain(explain::Explain),
 }
 
 impl Cli {
@@ -94,7 +107,13 @@ impl Cli {
             Command::Attach(attach) => attach.execute(),
             #[cfg(target_os = "linux")]
             Command::Watch(watch) => watch.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Demo(demo) => demo.execute(),
+            #[cfg(target_os = "linux")]
+            Command::DemoPart(part) => part.execute(),
             Command::Replay(replay) => replay.execute(),
+            Command::Rules(rules) => rules.execute(),
+            Command::Explain(explain) => explain.execute(),
         }
     }
 }
