@@ -11,6 +11,8 @@ mod capture;
 mod command;
 #[cfg(target_os = "linux")]
 mod demo;
+#[cfg(target_os = "linux")]
+mod doctor;
 mod exit;
 mod fail_on;
 mod failure;
@@ -70,6 +72,8 @@ enum Command {
     #[cfg(target_os = "linux")]
     Demo(demo::Demo),
     #[cfg(target_os = "linux")]
+    Doctor(doctor::Doctor),
+    #[cfg(target_os = "linux")]
     #[command(hide = true, name = demo::part::NAME)]
     DemoPart(demo::part::Part),
     Replay(replay::Replay),
@@ -105,6 +109,8 @@ impl Cli {
             Command::Watch(watch) => watch.execute(),
             #[cfg(target_os = "linux")]
             Command::Demo(demo) => demo.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Doctor(doctor) => doctor.execute(),
             #[cfg(target_os = "linux")]
             Command::DemoPart(part) => part.execute(),
             Command::Replay(replay) => replay.execute(),
