@@ -70,14 +70,14 @@ enum Command {
     Attach(attach::Attach),
     #[cfg(target_os = "linux")]
     Watch(watch::Watch),
-    #[cfg(target_os = "linux")]
-    Demo(demo::Demo),
+    Replay(replay::Replay),
     #[cfg(target_os = "linux")]
     Doctor(doctor::Doctor),
     #[cfg(target_os = "linux")]
+    Demo(demo::Demo),
+    #[cfg(target_os = "linux")]
     #[command(hide = true, name = demo::part::NAME)]
     DemoPart(demo::part::Part),
-    Replay(replay::Replay),
 }
 
 impl Cli {

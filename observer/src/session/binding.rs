@@ -34,7 +34,7 @@ impl Session {
                     return;
                 };
                 let hoards = self.held > HELD && stream.weight() > HELD / 1024;
-                if stream.is_hopeless() || stream.undecided().is_some() && hoards {
+                if stream.is_hopeless(at) || stream.undecided().is_some() && hoards {
                     self.give_up(id);
                 }
             }
@@ -76,16 +76,19 @@ impl Session {
         }
     }
 
-    /// Another try for it, by weaker evidence, when its readers had time to show themselves.
+    /// Another try for it by weaker evidence, once its readers have had time to show themselves.
     fn start_pairing(&mut self, at: Timestamp, id: StreamId) {
-        let Some(stream) = self.streams.get_mut(&id) else {
+        let Some(Role::Undecided(undecided)) = self.streams.get_mut(&id).map(|it| &mut it.role)
+        else {
             return;
         };
-        if let Role::Undecided(undecided) = &mut stream.role
-            && !std::mem::replace(&mut undecided.evidence.timed, true)
-        {
-            self.timers
-                .insert((at + self.settings.hold, Timer::Pair(id)));
+        let due = at + self.settings.hold;
+        match *undecided.evidence.waits_until.get_or_insert(due) {
+            until if until == due => {
+                self.timers.insert((until, Timer::Pair(id)));
+            }
+            until if until <= at => self.pair_late(at, id),
+            _ => {}
         }
     }
 
@@ -173,15 +176,15 @@ impl Session {
             let fit = self.half_fit(stream, key);
             (fit > Fit::None).then_some((fit, key))
         });
-        let Some((fit, key)) = sole_best(best) else {
-            return;
-        };
         let rivals = self.streams.values().filter(|rival| rival.id != id);
-        if rivals
-            .map(|rival| self.half_fit(rival, key))
-            .all(|rival| rival < fit)
+        if let Some((fit, key)) = sole_best(best)
+            && rivals
+                .map(|rival| self.half_fit(rival, key))
+                .all(|rival| rival < fit)
         {
             self.bind(at, key, id, Side::Server);
+        } else {
+            self.settle(at, id);
         }
     }
 

@@ -115,6 +115,8 @@ pub(super) struct Past {
     pub(super) call: Call,
     pub(super) outcome: Outcome,
     pub(super) ended: Timestamp,
+    /// An answer has come for it.
+    pub(super) answered: bool,
     /// Where its answer ends in its stream, where known.
     pub(super) answer_end: Option<u64>,
     /// The task that its answer created.

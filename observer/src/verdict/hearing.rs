@@ -47,6 +47,7 @@ impl Judge {
             conn.client_spoke = Some(at);
         }
         let end = offset.map(|offset| offset + bytes);
+        self.end_spread(conn, from);
         let place = Place {
             conn,
             from,
@@ -84,8 +85,8 @@ impl Judge {
     fn request(&mut self, place: Place, id: &Id, method: &str, params: Option<&str>) {
         let Place { conn, from, .. } = place;
         let mut asked = Asked::read(method, params);
+        let older = self.older(conn, from, id, method);
         let revision = self.introduce(place, method, &asked);
-        let older = self.older(conn, from, id);
         let Some(connection) = self.state.conns.get_mut(&conn) else {
             return;
         };
@@ -154,15 +155,21 @@ impl Judge {
                 conn.info = Some(client.clone());
             }
         }
+        if method != "initialize" {
+            conn.stateless = asked.revision.or(conn.stateless);
+        }
         asked.revision.or(conn.revision)
     }
 
     /// The request in flight that has the id already.
-    fn older(&mut self, conn: ConnId, from: Side, id: &Id) -> Option<Seq> {
+    fn older(&mut self, conn: ConnId, from: Side, id: &Id, method: &str) -> Option<Seq> {
         let lane = self.state.conns.get(&conn)?.lane(from);
         let older = lane.by_id(id)?;
-        // Its answer may be what went by unseen; then the id is free again.
-        if lane.get(older)?.clouded {
+        let call = lane.get(older)?;
+        // A probe that nobody answered is followed by the handshake; and an answer may be what
+        // went by unseen, so that the id is free again.
+        let probed = call.method.as_ref() == "server/discover" && method == "initialize";
+        if probed || call.clouded {
             self.end_call(conn, from, older, Outcome::Unknown, self.state.now, None);
             return None;
         }
@@ -397,7 +404,10 @@ impl Judge {
             Answered::Result => Outcome::Answered,
             Answered::Error { .. } => Outcome::Failed,
         };
-        let task = answer.result.as_deref().and_then(TaskNote::read);
+        let task = answer
+            .result
+            .as_deref()
+            .and_then(|result| TaskNote::read(result, call.as_task));
         let ended = answer.at.max(call.sent);
         self.tell_of_call((conn, requester, seq), |conn, call| Occurrence::Answered {
             conn,
@@ -428,7 +438,7 @@ impl Judge {
             return;
         };
         if let Some(seq) = connection.lane(from).by_id(&id) {
-            return self.cancel_call(place, seq, cancel);
+            return self.cancel_call(place, seq, &cancel);
         }
         if from == Side::Server && self.ends_subscription(place, &id, &cancel) {
             return;
@@ -449,7 +459,7 @@ impl Judge {
         self.tell_of(conn, |conn| unmatched(conn, from, &id, &cancel));
     }
 
-    fn cancel_call(&mut self, place: Place, seq: Seq, cancel: Cancellation) {
+    fn cancel_call(&mut self, place: Place, seq: Seq, cancel: &Cancellation) {
         let Place {
             conn, from, end, ..
         } = place;
@@ -467,7 +477,7 @@ impl Judge {
         call.cancel_end = end;
         self.tell_of_call((conn, from, seq), |_, call| Occurrence::Cancelled {
             call,
-            cancel: &cancel,
+            cancel,
         });
         self.end_call(conn, from, seq, Outcome::Cancelled, at, None);
     }
@@ -494,7 +504,7 @@ impl Judge {
                 from: Side::Client,
                 ..place
             };
-            self.cancel_call(place, seq, cancel.clone());
+            self.cancel_call(place, seq, cancel);
         }
         subscription.is_some() || past
     }

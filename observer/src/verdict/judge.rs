@@ -63,6 +63,8 @@ pub(super) enum Due {
     Deadline(ConnId, Seq),
     /// The call that a server's request belonged to has been over for a while.
     Left(ConnId, Seq, Timestamp),
+    /// Lines that looked like the beginning of a JSON text were not gone on with.
+    Spread(ConnId, Side),
     /// Two requests under one id, where the first one's answer may only be late.
     Duplicate(ConnId, Side, Seq, Seq),
 }
@@ -70,7 +72,8 @@ pub(super) enum Due {
 impl State {
     /// The revision that a connection has settled.
     pub(super) fn revision(&self, conn: ConnId) -> Option<Revision> {
-        self.conns.get(&conn)?.revision
+        let conn = self.conns.get(&conn)?;
+        conn.revision.or(conn.stateless)
     }
 }
 
@@ -203,6 +206,7 @@ impl Judge {
         for conn in conns {
             for side in [Side::Client, Side::Server] {
                 self.release_held(conn, side, Timestamp::from_nanos(u64::MAX));
+                self.end_spread(conn, side);
             }
             self.conclude(conn, true);
         }
@@ -256,9 +260,10 @@ impl Judge {
             Due::Ripe(conn, seq) => self.ripen(conn, seq),
             Due::Interrupt(conn, upto, clue) => self.interrupt_due(conn, upto, &clue),
             Due::Deadline(conn, seq) => self.deadline_due(conn, seq),
+            Due::Spread(conn, side) => self.end_spread(conn, side),
             Due::Left(conn, seq, ended) => self.left_due(conn, seq, ended),
             Due::Duplicate(conn, from, older, newer) => {
-                self.duplicate_due(conn, from, older, newer)
+                self.duplicate_due(conn, from, older, newer);
             }
         }
     }
@@ -331,7 +336,6 @@ impl Judge {
                         .processes
                         .known_as(party.pid, party.exe.as_deref());
                 }
-                self.tell_of(conn, |conn| Occurrence::Opened { conn });
             }
             ConnectionChange::Close => {
                 self.open(conn).ends.closed = Some(at);
@@ -356,12 +360,12 @@ impl Judge {
         if noise.kind == NoiseKind::Oversized {
             self.state.summary.gaps += 1;
         }
-        self.tell_of(noise.conn, |conn| Occurrence::Noise { conn, noise });
+        self.hear_noise(noise);
     }
 
     /// Bytes of a side went by unseen, or could not be read: they may have been the answer, or
     /// the cancellation, of every request in flight.
-    fn cloud(&mut self, conn: ConnId, from: Side, at: Option<Timestamp>) {
+    pub(super) fn cloud(&mut self, conn: ConnId, from: Side, at: Option<Timestamp>) {
         let Some(conn) = self.state.conns.get_mut(&conn) else {
             return;
         };
@@ -441,14 +445,16 @@ impl Judge {
             self.desk.now,
         )));
         call.case = None;
+        let created = answer
+            .and_then(|(_, task)| task)
+            .filter(|task| task.created);
         let past = Past {
             call,
             outcome,
             ended,
+            answered: answer.is_some(),
             answer_end: answer.and_then(|(answer, _)| answer.end),
-            task: answer
-                .and_then(|(_, task)| task)
-                .map(|task| task.id.clone()),
+            task: created.map(|task| task.id.clone()),
         };
         tell(
             &mut self.rules,

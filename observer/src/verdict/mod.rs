@@ -18,11 +18,14 @@ mod hearing;
 mod host;
 mod judge;
 mod lane;
+mod noise;
 mod occurrence;
 mod process;
 mod reading;
 mod revision;
 mod rules;
+#[cfg(test)]
+mod script;
 mod settings;
 mod timers;
 mod witness;
@@ -38,7 +41,7 @@ pub use reading::READ;
 pub use revision::Revision;
 pub use settings::Settings;
 
-/// All rules' descriptions, in the order of `docs/verdicts.md`.
-pub fn rules() -> impl Iterator<Item = &'static About> {
-    rules::all().into_iter().map(|rule| rule.about())
+/// What every rule says about itself, in the order of `docs/verdicts.md`.
+pub fn rules() -> impl ExactSizeIterator<Item = &'static About> {
+    rules::ABOUT.iter().copied()
 }

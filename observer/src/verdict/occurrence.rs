@@ -91,7 +91,6 @@ pub(super) enum Occurrence<'a> {
     Suspected { call: &'a Call },
     /// A server's request is still open though the call that it belonged to is over.
     Left {
-        conn: &'a Connection,
         call: &'a Call,
         outer_ended: Timestamp,
     },
@@ -102,12 +101,12 @@ pub(super) enum Occurrence<'a> {
     },
     /// A request is over, however it ended.
     Ended { past: &'a Past },
-    /// A connection opened, or became better known.
-    Opened { conn: &'a Connection },
     /// A line that is no message.
     Noise {
         conn: &'a Connection,
         noise: &'a Noise,
+        /// It is the first of so many lines that are one message together.
+        spread: Option<usize>,
     },
     /// A batch.
     Batch {

@@ -84,6 +84,31 @@ fn what_was_written_last_comes_before_the_end() {
 }
 
 #[test]
+fn a_child_that_outlives_the_server_does_not_keep_it() {
+    let (mut world, _, _, server, wire) = connected(false);
+    world.spawn(server);
+    world.exit(server);
+    world.wait(SECOND);
+    assert_eq!(world.log(), [""; 0], "the child may hold the streams");
+    world.eof(wire.stdout);
+    world.wait(SECOND);
+    assert_eq!(world.log(), ["1 Server eof", "1 close"]);
+}
+
+#[test]
+fn what_fails_right_after_the_end_is_still_told() {
+    let (mut world, host, _, server, wire) = connected(false);
+    world.exit(server);
+    world.eof(wire.stdout);
+    world.event(CaptureEvent::Refused {
+        stream: wire.stdin,
+        writer: host,
+    });
+    world.wait(SECOND);
+    assert_eq!(world.log(), ["1 Server eof", "1 Client refused", "1 close"]);
+}
+
+#[test]
 fn a_connection_that_ends_before_it_opens_is_shown_all_the_same() {
     let mut world = World::new();
     let host = world.spawn(1);

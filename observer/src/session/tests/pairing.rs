@@ -253,6 +253,39 @@ fn a_host_may_write_and_read_in_two_processes() {
 }
 
 #[test]
+fn a_pipeline_of_a_shell_is_a_host_of_two_processes() {
+    let mut world = World::new();
+    let shell = world.spawn(1);
+    let printf = world.spawn(shell);
+    let server = world.spawn(shell);
+    let jq = world.spawn(shell);
+    let wire = world.wire();
+    world.ask(printf, server, wire, INIT);
+    world.answer(server, jq, wire, &result(0));
+    world.wait(SECOND);
+    assert_eq!(world.log()[2..], ["1 open 11 12 by 2", "1 Server result 0"]);
+}
+
+#[test]
+fn an_answer_that_comes_late_is_paired_late() {
+    let mut world = World::new();
+    let writer = world.spawn(1);
+    let reader = world.spawn(1);
+    let server = world.spawn(writer);
+    let wire = world.wire();
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    world.answer(server, reader, wire, ping);
+    world.wait(5 * SECOND);
+    world.ask(writer, server, wire, &call(3));
+    assert_eq!(world.log().len(), 2);
+    world.answer(server, reader, wire, &result(3));
+    assert_eq!(
+        world.log()[2..],
+        ["1 open 10 12 by 2", "1 Server ping 1", "1 Server result 3"]
+    );
+}
+
+#[test]
 fn stderr_is_never_the_answer_even_if_it_repeats_it() {
     let mut world = World::new();
     let host = world.spawn(1);
@@ -389,6 +422,9 @@ fn other_protocols_are_given_up() {
         let line = format!(r#"{{"jsonrpc":"2.0","id":{index},"method":"session/prompt"}}"#);
         world.write(server, wire.stdout, 1, line + "\n");
     }
+    assert!(!world.gave_up(wire.stdout), "a partner may still come");
+    world.wait(SECOND);
+    world.write(server, wire.stdout, 1, format!("{}\n", result(1)));
     assert!(world.gave_up(wire.stdout));
     world.write(server, wire.stderr, 2, "log\n".repeat(20_000));
     assert!(world.gave_up(wire.stderr));
@@ -396,6 +432,48 @@ fn other_protocols_are_given_up() {
     world.wait(SECOND);
     assert!(world.forgot(wire.stdout) && world.forgot(wire.stderr));
     assert_eq!(world.log(), [""; 0]);
+}
+
+#[test]
+fn a_relay_knows_its_directions() {
+    let mut world = World::new();
+    let host = world.spawn(1);
+    let relay = world.spawn(host);
+    let server = world.spawn(relay);
+    let mut wire = world.wire();
+    (wire.stdin, wire.stdout) = (
+        world.stream(StreamKind::Relay),
+        world.stream(StreamKind::Relay),
+    );
+    (wire.stdin.object, wire.stdout.object) = (0, 1);
+    world.write(server, wire.stdout, 1, "Welcome\n");
+    world.write(host, wire.stdin, 1, format!("{}\n", call(1)));
+    assert_eq!(
+        world.log(),
+        [
+            "1 open 10 12 by 2",
+            "1 Server Text 8",
+            "1 Client tools/call 1"
+        ]
+    );
+}
+
+#[test]
+fn a_burst_before_the_reader_shows_itself_is_kept() {
+    let mut world = World::new();
+    let host = world.spawn(1);
+    let server = world.spawn(host);
+    let wire = world.wire();
+    world.ask(host, server, wire, &call(1));
+    let progress = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n";
+    world.write(
+        server,
+        wire.stdout,
+        7,
+        progress.repeat(1000) + &result(1) + "\n",
+    );
+    world.read(host, wire.stdout, 7);
+    assert_eq!(world.log().len(), 2 + 1 + 1000 + 1);
 }
 
 #[test]
