@@ -43,6 +43,8 @@ pub(super) struct Connection {
     pub(super) initialize: Option<(Id, String)>,
     /// Whether its revision was shown.
     pub(super) ready: bool,
+    /// How many noisy lines it had.
+    pub(super) noise: u32,
 }
 
 impl View {
