@@ -14,6 +14,7 @@ mod demo;
 #[cfg(target_os = "linux")]
 mod doctor;
 mod exit;
+mod explain;
 mod fail_on;
 mod failure;
 #[cfg(target_os = "linux")]
@@ -23,6 +24,7 @@ mod output;
 #[cfg(target_os = "linux")]
 mod remedy;
 mod replay;
+mod rules;
 #[cfg(target_os = "linux")]
 mod run;
 mod settings;
@@ -70,6 +72,8 @@ enum Command {
     #[cfg(target_os = "linux")]
     Watch(watch::Watch),
     Replay(replay::Replay),
+    Rules(rules::Rules),
+    Explain(explain::Explain),
     #[cfg(target_os = "linux")]
     Doctor(doctor::Doctor),
     #[cfg(target_os = "linux")]
@@ -114,6 +118,8 @@ impl Cli {
             #[cfg(target_os = "linux")]
             Command::DemoPart(part) => part.execute(),
             Command::Replay(replay) => replay.execute(),
+            Command::Rules(rules) => rules.execute(),
+            Command::Explain(explain) => explain.execute(),
         }
     }
 }

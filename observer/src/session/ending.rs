@@ -155,7 +155,13 @@ impl Session {
     }
 
     fn close(&mut self, at: Timestamp, key: ConnKey) {
-        self.open(at, key);
+        if self
+            .connections
+            .get(&key)
+            .is_some_and(|connection| connection.number.is_none())
+        {
+            self.open(at, key);
+        }
         self.half.remove(&key);
         let Some(connection) = self.connections.remove(&key) else {
             return;

@@ -17,6 +17,7 @@ mod content;
 mod ending;
 mod ends;
 mod event;
+mod matching;
 mod method;
 mod pairing;
 mod processes;
@@ -194,17 +195,23 @@ impl Session {
         self.out.pop_front()
     }
 
-    /// The capture ends: what is held comes out as far as it belongs to a connection.
+    /// The capture ends: what is held comes out as far as it belongs to a connection, and deaths
+    /// are concluded from at once.
     pub fn finish(&mut self, now: Timestamp) {
-        let waiting: Vec<Timer> = self.timers.iter().map(|&(_, timer)| timer).collect();
-        for timer in waiting {
-            if let Timer::Pair(id) = timer {
+        let waiting = std::mem::take(&mut self.timers);
+        for (_, timer) in &waiting {
+            if let &Timer::Pair(id) = timer {
                 self.pair_late(now, id);
             }
         }
         let held: Vec<ConnKey> = self.connections.keys().copied().collect();
         for key in held {
             self.open(now, key);
+        }
+        for (_, timer) in waiting {
+            if let Timer::Settle(id) = timer {
+                self.settle(now, id);
+            }
         }
         self.timers.clear();
     }

@@ -13,7 +13,7 @@
 use super::event::Side;
 use super::processes::{ProcId, Processes};
 use super::streams::{Stream, Undecided};
-use crate::capture::StreamKind;
+use crate::capture::{StreamId, StreamKind};
 use crate::jsonrpc::Id;
 
 /// How well two streams fit together. Greater is better.
@@ -51,6 +51,15 @@ fn relayed(stream: &Stream) -> Option<Side> {
         Side::Server
     };
     (stream.id.kind == StreamKind::Relay).then_some(side)
+}
+
+/// The other direction of a relay.
+pub(super) fn relay_peer(id: StreamId) -> Option<StreamId> {
+    let peer = StreamId {
+        object: u64::from(id.object == 0),
+        ..id
+    };
+    (id.kind == StreamKind::Relay).then_some(peer)
 }
 
 /// Which side writes it, from all but its content.

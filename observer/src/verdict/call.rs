@@ -199,6 +199,24 @@ impl Case {
         }
     }
 
+    /// Whether a gap that begins where a side was last heard may hold what refutes a clue: the
+    /// answer before it, or the cancellation that belongs to it.
+    pub(super) fn rests_on_silence(&self, spoke: Option<Timestamp>, grace: Duration) -> bool {
+        let mut own = self
+            .clues
+            .iter()
+            .filter(|clue| clue.weight != Weight::Effect);
+        let refuted = |clue: &Clue| {
+            let slack = if clue.evidence.kind == "retry" {
+                Duration::ZERO
+            } else {
+                grace
+            };
+            spoke.is_none_or(|spoke| spoke < clue.evidence.at + slack)
+        };
+        own.any(refuted) || !self.brewing.is_empty()
+    }
+
     /// Whether a call with this case counts as abandoned.
     pub(super) fn convicts(&self) -> bool {
         self.confidence() >= Some(Confidence::Probable)

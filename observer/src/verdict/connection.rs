@@ -30,8 +30,8 @@ pub(super) struct Connection {
     /// How far each side's bytes have been read, where that is seen.
     delivered: [Option<u64>; 2],
     pub(super) ends: Ends,
-    /// When the client last sent something.
-    pub(super) client_spoke: Option<Timestamp>,
+    /// Where the last line of each side that was seen ends, and when that was.
+    heard: [Heard; 2],
     /// Equal calls in flight that no retry speaks against yet, oldest first.
     pub(super) repeats: HashMap<u64, VecDeque<Seq>>,
     /// When the user last interrupted the host.
@@ -42,6 +42,13 @@ pub(super) struct Connection {
     pub(super) spread: [Vec<Noise>; 2],
     /// The last gap of each side.
     pub(super) gaps: [Option<Timestamp>; 2],
+}
+
+/// How far a side's stream is known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    end: Option<u64>,
+    at: Option<Timestamp>,
 }
 
 /// What has ended a connection so far.
@@ -160,7 +167,7 @@ impl Connection {
             clock: Stopwatch::default(),
             delivered: [None; 2],
             ends: Ends::default(),
-            client_spoke: None,
+            heard: Default::default(),
             repeats: HashMap::new(),
             interrupted: None,
             escaped: None,
@@ -199,6 +206,26 @@ impl Connection {
 
     pub(super) const fn set_gap(&mut self, from: Side, at: Timestamp) {
         self.gaps[index(from)] = Some(at);
+    }
+
+    /// A line of that side was seen, or a gap, and ends there.
+    pub(super) fn hear(&mut self, from: Side, end: Option<u64>, at: Timestamp) {
+        let heard = &mut self.heard[index(from)];
+        heard.end = heard.end.max(end);
+        heard.at = Some(at);
+    }
+
+    /// When that side last said something that was seen.
+    pub(super) const fn spoke(&self, from: Side) -> Option<Timestamp> {
+        self.heard[index(from)].at
+    }
+
+    /// Whether a side has read more than was seen: an answer or a cancellation may be in it.
+    pub(super) fn has_unseen(&self) -> bool {
+        [Side::Client, Side::Server].into_iter().any(|from| {
+            let read = self.delivered(from).zip(self.heard[index(from)].end);
+            read.is_some_and(|(read, heard)| read > heard)
+        })
     }
 
     /// Whether the other side has read what ends at `end` of `from`'s stream; `None` where

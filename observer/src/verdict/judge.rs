@@ -154,6 +154,8 @@ impl Judge {
                     *from,
                     Some(at).filter(|_| *reason != GapReason::MidStream),
                 );
+                self.open(*conn)
+                    .hear(*from, bytes.map(|bytes| offset + bytes), at);
                 self.tell_of(*conn, |conn| Occurrence::Gap {
                     conn,
                     from: *from,
@@ -176,7 +178,7 @@ impl Judge {
             Event::NetSend { .. } => {}
             // The timestamps come from a clock that does not count this time.
             Event::Suspended { .. } => {}
-            Event::Loss(loss) => self.state.summary.loss = Some(*loss),
+            Event::Loss(loss) => self.lose(*loss),
         }
     }
 
@@ -346,6 +348,7 @@ impl Judge {
 
     fn noise(&mut self, noise: &Noise, at: Timestamp) {
         self.open(noise.conn);
+        let end = noise.offset.map(|offset| offset + noise.bytes);
         let hides = match noise.kind {
             NoiseKind::Oversized | NoiseKind::InvalidUtf8 | NoiseKind::ContentLength => true,
             // What we cannot read, a lenient host might.
@@ -357,6 +360,7 @@ impl Judge {
         if hides {
             self.cloud(noise.conn, noise.from, Some(at));
         }
+        self.open(noise.conn).hear(noise.from, end, at);
         if noise.kind == NoiseKind::Oversized {
             self.state.summary.gaps += 1;
         }
@@ -373,11 +377,39 @@ impl Judge {
             conn.set_gap(from, at);
         }
         conn.lane_mut(from).hidden = true;
+        let spoke = conn.spoke(from);
+        let grace = self.state.settings.grace;
+        let mut cleared = Vec::new();
         for side in [Side::Client, Side::Server] {
             for call in conn.lane_mut(side).calls_mut() {
                 call.clouded = true;
+                if call
+                    .case
+                    .as_ref()
+                    .is_some_and(|case| case.rests_on_silence(spoke, grace))
+                {
+                    call.case = None;
+                    cleared.push((side, call.seq));
+                }
             }
         }
+        let conn = conn.id;
+        for (side, seq) in cleared {
+            self.tell_of_call((conn, side, seq), |_, call| Occurrence::Cleared { call });
+        }
+    }
+
+    /// The capture has lost something, nobody knows of which connection: nothing is concluded
+    /// from the silence of what is in flight.
+    fn lose(&mut self, loss: Loss) {
+        let lost = |loss: &Loss| loss.ring_full + loss.unreadable + loss.events_lost;
+        let before = self.state.summary.loss.as_ref().map_or(0, lost);
+        if lost(&loss) > before {
+            let conns = self.state.conns.values_mut();
+            let calls = conns.flat_map(|conn| conn.lane_mut(Side::Client).calls_mut());
+            calls.for_each(|call| call.tainted = true);
+        }
+        self.state.summary.loss = Some(loss);
     }
 
     /// Enters a request into the table, and drops the oldest where there are too many.

@@ -20,6 +20,7 @@ mod judge;
 mod lane;
 mod noise;
 mod occurrence;
+mod page;
 mod process;
 mod reading;
 mod revision;
@@ -28,6 +29,8 @@ mod rules;
 mod script;
 mod settings;
 mod timers;
+#[cfg(test)]
+mod truth;
 mod witness;
 
 pub use about::About;
@@ -37,6 +40,8 @@ pub use finding::{
 };
 pub use host::{Calls, Conversations, KnownHost, Manners};
 pub use judge::Judge;
+pub(crate) use page::by_revision;
+pub use page::page;
 pub use reading::READ;
 pub use revision::Revision;
 pub use settings::Settings;

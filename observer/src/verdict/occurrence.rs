@@ -89,6 +89,8 @@ pub(super) enum Occurrence<'a> {
     },
     /// There is new evidence of a call's having been given up.
     Suspected { call: &'a Call },
+    /// The evidence of a call's having been given up is void: bytes went by unseen before it.
+    Cleared { call: &'a Call },
     /// A server's request is still open though the call that it belonged to is over.
     Left {
         call: &'a Call,

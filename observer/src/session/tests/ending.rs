@@ -146,6 +146,15 @@ fn the_end_of_the_capture_shows_what_was_held() {
 }
 
 #[test]
+fn the_end_of_the_capture_concludes_from_deaths() {
+    let (mut world, host, _, server, _) = connected(false);
+    world.exit(server);
+    world.exit(host);
+    world.finish();
+    assert_eq!(world.log(), ["1 Client eof", "1 Server eof", "1 close"]);
+}
+
+#[test]
 fn watch_tells_only_of_processes_that_matter() {
     let mut world = World::with(Settings {
         processes: Visibility::Connected,

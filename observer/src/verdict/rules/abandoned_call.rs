@@ -92,6 +92,7 @@ impl Rule for AbandonedCall {
     fn see(&mut self, seen: &Occurrence<'_>, _state: &State, desk: &mut Desk) {
         match seen {
             Occurrence::Suspected { call } => self.write(call, desk),
+            Occurrence::Cleared { call } => self.withdraw(call, desk),
             Occurrence::Ended { past } => {
                 self.said.remove(&(past.call.conn, past.call.seq));
             }
@@ -101,6 +102,24 @@ impl Rule for AbandonedCall {
 }
 
 impl AbandonedCall {
+    fn withdraw(&mut self, call: &Call, desk: &mut Desk) {
+        let Some(said) = self.said.remove(&(call.conn, call.seq)) else {
+            return;
+        };
+        let message = format!(
+            "it cannot be said whether the host gave up {}: bytes went by unseen",
+            call.title()
+        );
+        let detail = "bytes went by unseen, which may hold the answer or the cancellation".into();
+        let draft = Draft::new(&ABOUT, Culprit::Host, message)
+            .call(call)
+            .severity(Severity::Info)
+            .confidence(Confidence::Possible)
+            .evidence("gap", desk.now, detail)
+            .supersedes(said.number);
+        desk.report(draft);
+    }
+
     fn write(&mut self, call: &Call, desk: &mut Desk) {
         let Some(confidence) = call.confidence() else {
             return;
@@ -493,6 +512,28 @@ mod tests {
             judged(before).starts_with("1 abandoned"),
             "a gap before it hides nothing of it"
         );
+    }
+
+    #[test]
+    fn a_gap_that_is_noticed_late_withdraws_what_it_may_refute() {
+        let retry = "0 hello 2025-06-18\n1 call 1 t\n60 call 2 t\n62 gap s\n63 s= 2";
+        let verdict = judged(retry);
+        assert!(verdict.contains("1 unknown"), "{verdict}");
+        assert!(
+            verdict.contains("abandoned-call 1 possible info"),
+            "{verdict}"
+        );
+        let before = retry.replace("62 gap s", "61 progress 2\n62 gap s");
+        assert!(
+            judged(&before).contains("1 abandoned"),
+            "the server had spoken since"
+        );
+    }
+
+    #[test]
+    fn what_was_read_and_not_seen_may_be_the_answer() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n5 read s 9000\n60 call 2 t\n61 s= 2";
+        assert_eq!(judged(script), "2 answered, 1 pending");
     }
 
     #[test]

@@ -122,7 +122,7 @@ impl Rule for AbandonedTask {
             return;
         }
         let idle = desk.now.since(task.touched);
-        let active = conn.client_spoke.filter(|at| *at > task.touched);
+        let active = conn.spoke(Side::Client).filter(|at| *at > task.touched);
         if task.waiting.is_empty()
             && idle >= task.patience
             && let Some(active) = active
