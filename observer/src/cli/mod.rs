@@ -73,6 +73,8 @@ enum Command {
     #[cfg(target_os = "linux")]
     Watch(watch::Watch),
     Replay(replay::Replay),
+    Rules(rules::Rules),
+    Explain(explain::Explain),
     #[cfg(target_os = "linux")]
     Doctor(doctor::Doctor),
     #[cfg(target_os = "linux")]
@@ -80,8 +82,6 @@ enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true, name = demo::part::NAME)]
     DemoPart(demo::part::Part),
-    Rules(rules::Rules),
-    Explain(explain::Explain),
 }
 
 impl Cli {

@@ -43,6 +43,8 @@ pub(super) struct Connection {
     pub(super) initialize: Option<(Id, String)>,
     /// Whether its revision was shown.
     pub(super) ready: bool,
+    /// How many noisy lines it had.
+    pub(super) noise: u32,
 }
 
 impl View {
@@ -245,8 +247,9 @@ impl View {
         let connection = self.connections.entry(id).or_default();
         let new = connection.title.is_empty() || connection.parties != parties;
         connection.title = format!("{client} -> {server}");
-        let before = std::mem::replace(&mut connection.parties, parties.clone());
-        self.count_parties(&parties, &before);
+        let before = std::mem::replace(&mut connection.parties, parties);
+        let after = connection.parties.clone();
+        self.count_parties(&after, &before);
         new
     }
 
