@@ -9,6 +9,10 @@ mod clock;
 pub mod ebpf;
 mod event;
 mod keys;
+#[cfg(target_os = "linux")]
+pub mod proc;
+#[cfg(target_os = "linux")]
+pub mod spawn;
 
 pub use clock::Clock;
 pub use event::{

@@ -1,1 +1,165 @@
 //! The command line: one file a subcommand, arguments and thin glue.
+//!
+//! Here errors get their remedies, and ends their exit codes. A subcommand is a
+//! `clap::Args` with an `execute` that returns an [`Exit`] or a [`Failure`].
+
+#[cfg(target_os = "linux")]
+mod attach;
+#[cfg(target_os = "linux")]
+mod capture;
+#[cfg(target_os = "linux")]
+mod command;
+#[cfg(target_os = "linux")]
+mod demo;
+#[cfg(target_os = "linux")]
+mod doctor;
+mod exit;
+mod explain;
+mod fail_on;
+mod failure;
+#[cfg(target_os = "linux")]
+mod live;
+mod log;
+mod output;
+#[cfg(target_os = "linux")]
+mod remedy;
+mod replay;
+mod rules;
+#[cfg(target_os = "linux")]
+mod run;
+mod settings;
+#[cfg(target_os = "linux")]
+mod signals;
+#[cfg(target_os = "linux")]
+mod size;
+mod terminal;
+#[cfg(target_os = "linux")]
+mod watch;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::{Parser, Subcommand};
+
+pub use exit::Exit;
+pub use fail_on::FailOn;
+pub use failure::Failure;
+pub use log::{LogError, LogFile};
+pub use output::{ColorChoice, Job, OutputArgs, Outputs};
+pub use settings::{SettingsArgs, parse_duration};
+
+/// Watch MCP over stdio from outside, and name the tool calls that a host abandoned
+///
+/// Observer looks at the pipes between MCP hosts (Codex, Claude Code, Gemini CLI, ...) and the
+/// servers that they start. It changes nothing in either, and needs no word from them.
+#[derive(Debug, Parser)]
+#[command(name = "observer", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or unreadable input,
+3 with --strict: evidence incomplete, 4 nothing can be captured here.
+`run` has its command's own status, and 125, 126, 127 as env has.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    #[cfg(target_os = "linux")]
+    Run(run::Run),
+    #[cfg(target_os = "linux")]
+    Attach(attach::Attach),
+    #[cfg(target_os = "linux")]
+    Watch(watch::Watch),
+    Replay(replay::Replay),
+    Rules(rules::Rules),
+    Explain(explain::Explain),
+    #[cfg(target_os = "linux")]
+    Doctor(doctor::Doctor),
+    #[cfg(target_os = "linux")]
+    Demo(demo::Demo),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true, name = demo::part::NAME)]
+    DemoPart(demo::part::Part),
+}
+
+impl Cli {
+    /// Parses the arguments, the program's name first.
+    ///
+    /// # Errors
+    /// What is to be printed instead (the help, the version, what is wrong), and the exit code.
+    pub fn parse_args(args: &[OsString]) -> Result<Self, (clap::Error, Exit)> {
+        Self::try_parse_from(args).map_err(|error| {
+            let exit = match error.use_stderr() {
+                false => Exit::Clean,
+                true if is_run(args) => Exit::ObserverFailed,
+                true => Exit::Failed,
+            };
+            (error, exit)
+        })
+    }
+
+    /// Does what was asked.
+    ///
+    /// # Errors
+    /// What went wrong on our side, with its exit code.
+    pub fn execute(self) -> Result<Exit, Failure> {
+        match self.command {
+            #[cfg(target_os = "linux")]
+            Command::Run(run) => run.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Attach(attach) => attach.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Watch(watch) => watch.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Demo(demo) => demo.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Doctor(doctor) => doctor.execute(),
+            #[cfg(target_os = "linux")]
+            Command::DemoPart(part) => part.execute(),
+            Command::Replay(replay) => replay.execute(),
+            Command::Rules(rules) => rules.execute(),
+            Command::Explain(explain) => explain.execute(),
+        }
+    }
+}
+
+/// Whether the arguments ask for `run`, whose exit codes differ.
+pub fn is_run(args: &[OsString]) -> bool {
+    args.get(1).is_some_and(|command| command == "run")
+}
+
+/// Says something on stderr, on a line of its own. A closed stderr is no reason to end.
+pub fn say(message: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "observer: {message}");
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn usage_errors_have_the_contracts_codes() {
+        let exit = |args: &[&str]| {
+            let args: Vec<_> = args.iter().map(OsString::from).collect();
+            Cli::parse_args(&args).err().map(|(_, exit)| exit)
+        };
+        assert_eq!(exit(&["observer"]), Some(Exit::Failed));
+        assert_eq!(exit(&["observer", "replay"]), Some(Exit::Failed));
+        assert_eq!(
+            exit(&["observer", "run", "--no-such-option"]),
+            Some(Exit::ObserverFailed)
+        );
+        assert_eq!(exit(&["observer", "--version"]), Some(Exit::Clean));
+        assert_eq!(exit(&["observer", "replay", "--help"]), Some(Exit::Clean));
+        assert_eq!(exit(&["observer", "replay", "audit.jsonl"]), None);
+    }
+}

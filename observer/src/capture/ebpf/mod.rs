@@ -175,6 +175,11 @@ impl Probe {
         Ok(())
     }
 
+    /// The tracepoints that the probe attaches to, for the log.
+    pub fn hooks() -> impl Iterator<Item = &'static str> {
+        PROGRAMS.iter().map(|&(_, tracepoint)| tracepoint)
+    }
+
     /// Watches a process, and all that it starts from now on.
     ///
     /// # Errors
