@@ -146,7 +146,7 @@ impl Reader {
                 return Ok(());
             };
             match decode(&item) {
-                Ok(record) => self.assembler.handle_record(record, &mut self.batch),
+                Ok(record) => self.assembler.handle_record(&record, &mut self.batch),
                 Err(_) => self.faults += 1,
             }
             drop(item);
