@@ -32,6 +32,7 @@ mod settings;
 mod signals;
 #[cfg(target_os = "linux")]
 mod size;
+mod terminal;
 #[cfg(target_os = "linux")]
 mod watch;
 
