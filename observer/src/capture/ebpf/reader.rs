@@ -141,8 +141,11 @@ impl Reader {
     /// Takes in every record that is in the ring.
     fn drain(&mut self) -> Result<(), Gone> {
         let mut any = false;
-        while let Some(item) = self.probe.ring.next() {
+        loop {
             let before = self.batch.len();
+            let Some(item) = self.probe.ring.next() else {
+                break;
+            };
             match decode(&item) {
                 Ok(record) => self.assembler.handle_record(&record, &mut self.batch),
                 Err(_) => self.faults += 1,
