@@ -35,6 +35,8 @@ pub(super) struct Connection {
     heard: [Heard; 2],
     /// Equal calls in flight that no retry speaks against yet, oldest first.
     pub(super) repeats: HashMap<u64, VecDeque<Seq>>,
+    /// The last signal to the host, or Ctrl-C: it may be why the host leaves.
+    pub(super) host_signal: Option<(Timestamp, InterruptKind)>,
     /// When the user last interrupted the host.
     pub(super) interrupted: Option<Timestamp>,
     /// When Esc was last pressed.
@@ -172,6 +174,7 @@ impl Connection {
             ends: Ends::default(),
             heard: Default::default(),
             repeats: HashMap::new(),
+            host_signal: None,
             interrupted: None,
             escaped: None,
             bursts: Vec::new(),

@@ -264,7 +264,7 @@ fn accusation(finding: &Finding) -> Option<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn each_call_gets_its_true_outcome(conversation in any_conversation()) {
@@ -377,6 +377,8 @@ fn redact(value: &mut Value, path: &mut Vec<String>) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn a_redacted_log_gets_the_same_verdicts(conversation in any_conversation()) {
         let (mut lines, _) = written(&conversation);
@@ -416,6 +418,8 @@ fn any_line() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn any_interleaving_gives_each_request_one_outcome(
         lines in prop::collection::vec((0_u32..3_000, any_line()), 0..80),

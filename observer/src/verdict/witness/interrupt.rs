@@ -31,10 +31,14 @@ impl Judge {
             let Some(connection) = self.state.conns.get(&conn) else {
                 continue;
             };
+            let itself = connection.client == Some(pid) && kind != InterruptKind::KeyEsc;
             if connection.server == Some(pid) {
                 self.stop(conn, kind, sender, at);
             } else if let Some(relation) = self.meant(connection, pid, kind) {
                 self.interrupted(conn, relation, kind, at);
+            }
+            if itself && let Some(connection) = self.state.conns.get_mut(&conn) {
+                connection.host_signal = Some((at, kind));
             }
         }
     }
