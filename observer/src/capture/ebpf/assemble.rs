@@ -45,38 +45,38 @@ impl Assembler {
     }
 
     /// Takes in one record, and appends the events that follow from it.
-    pub(super) fn handle_record(&mut self, record: Record<'_>, out: &mut Vec<Captured>) {
+    pub(super) fn handle_record(&mut self, record: &Record<'_>, out: &mut Vec<Captured>) {
         match record {
             Record::Content(transfer, bytes) => {
-                self.written(&transfer, Some(Bytes::copy_from_slice(bytes)), out);
+                self.written(transfer, Some(Bytes::copy_from_slice(bytes)), out);
             }
-            Record::Unseen(transfer) => self.written(&transfer, None, out),
+            Record::Unseen(transfer) => self.written(transfer, None, out),
             Record::Read(transfer) => {
-                if let Some(at) = self.wanted(&transfer) {
-                    self.streams.read(at, &transfer, out);
+                if let Some(at) = self.wanted(transfer) {
+                    self.streams.read(at, transfer, out);
                 }
             }
             Record::Eof(transfer) => {
-                if let Some(at) = self.wanted(&transfer) {
-                    self.streams.ended(at, &transfer, out);
+                if let Some(at) = self.wanted(transfer) {
+                    self.streams.ended(at, transfer, out);
                 }
             }
             Record::Refused(transfer) => {
-                if let Some(at) = self.wanted(&transfer) {
-                    self.streams.refused(at, &transfer, out);
+                if let Some(at) = self.wanted(transfer) {
+                    self.streams.refused(at, transfer, out);
                 }
             }
-            Record::Keys(transfer, bytes) => self.typed(&transfer, bytes, out),
-            Record::Fork(process) => self.forked(&process, out),
+            Record::Keys(transfer, bytes) => self.typed(transfer, bytes, out),
+            Record::Fork(process) => self.forked(process, out),
             Record::Exec {
                 header,
                 pid,
                 path,
                 argv,
-            } => self.executed(header, pid, path, argv, out),
-            Record::Exit(process) => self.exited(&process, out),
-            Record::Signal(signal) => self.signalled(&signal, out),
-            Record::NetSend(sent) => self.sent(&sent, out),
+            } => self.executed(*header, *pid, path, argv, out),
+            Record::Exit(process) => self.exited(process, out),
+            Record::Signal(signal) => self.signalled(signal, out),
+            Record::NetSend(sent) => self.sent(sent, out),
         }
     }
 
@@ -274,7 +274,7 @@ mod tests {
         let mut assembler = Assembler::new(Clock::since(0));
         let mut out = Vec::new();
         for record in records {
-            assembler.handle_record(record, &mut out);
+            assembler.handle_record(&record, &mut out);
         }
         out.into_iter().map(|captured| captured.event).collect()
     }

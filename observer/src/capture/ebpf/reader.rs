@@ -140,17 +140,19 @@ impl Reader {
 
     /// Takes in every record that is in the ring.
     fn drain(&mut self) -> Result<(), Gone> {
+        let mut any = false;
         loop {
             let before = self.batch.len();
             let Some(item) = self.probe.ring.next() else {
-                return Ok(());
+                break;
             };
             match decode(&item) {
-                Ok(record) => self.assembler.handle_record(record, &mut self.batch),
+                Ok(record) => self.assembler.handle_record(&record, &mut self.batch),
                 Err(_) => self.faults += 1,
             }
+            // Gives the record's room in the ring back.
             drop(item);
-            self.last_record = self.probe.clock.now();
+            any = true;
             for captured in &mut self.batch[before..] {
                 complete(captured);
                 self.batch_bytes += content_len(captured);
@@ -159,6 +161,10 @@ impl Reader {
                 self.deliver()?;
             }
         }
+        if any {
+            self.last_record = self.probe.clock.now();
+        }
+        Ok(())
     }
 
     /// Hands the batch on; waits where the pipeline is slow.
