@@ -1,8 +1,13 @@
 //! The commands that observe, as a user calls them: real processes, the real kernel.
 //!
-//! Needs root (or CAP_BPF and CAP_PERFMON) and a kernel that lets BPF in. Elsewhere each test says
+//! Needs root (or `CAP_BPF` and `CAP_PERFMON`) and a kernel that lets BPF in. Elsewhere each test says
 //! `skipped: reason` on stderr and passes; with `OBSERVER_REQUIRE_KERNEL=1` it fails instead.
 #![cfg(target_os = "linux")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests, and what they share, fail by panicking"
+)]
 
 mod observer;
 mod terminal;
