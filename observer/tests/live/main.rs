@@ -72,6 +72,32 @@ fn a_signal_to_the_observer_is_one_to_the_command() {
 }
 
 #[test]
+fn signals_that_were_ignored_stay_so_and_hide_no_end() {
+    if !can_capture() {
+        return;
+    }
+    let command = ["awk", "/^SigIgn/ { print $2 }", "/proc/self/status"];
+    let bit = |signal| 1 << (signal as u64 - 1);
+    let ignoring = ["--ignore-signal=CHLD", "--ignore-signal=INT"];
+    let observer = [env!("CARGO_BIN_EXE_observer"), "run", "--quiet", "--"];
+    let [plain, observed] = [&[][..], &observer].map(|observer| {
+        let words = ignoring.iter().chain(observer).chain(&command);
+        let output = Command::new("env")
+            .args(words)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success());
+        let ignored = String::from_utf8(output.stdout).unwrap();
+        let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+        // Rust's own start changes SIGPIPE, and above the standard signals are the C library's.
+        ignored & 0x7fff_ffff & !bit(Signal::SIGPIPE)
+    });
+    assert_eq!(plain, observed);
+    assert_eq!(plain & bit(Signal::SIGCHLD), bit(Signal::SIGCHLD));
+}
+
+#[test]
 fn what_a_command_leaves_running_is_named_and_not_waited_for() {
     if !can_capture() {
         return;
