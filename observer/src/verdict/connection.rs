@@ -234,6 +234,18 @@ impl Connection {
         Some(self.delivered(from)? >= end?)
     }
 
+    /// A request is over: no later one is its retry.
+    pub(super) fn forget_repeat(&mut self, call: &Call) {
+        if let Some(print) = call.fingerprint
+            && let Some(equals) = self.repeats.get_mut(&print)
+        {
+            equals.retain(|seq| *seq != call.seq);
+            if equals.is_empty() {
+                self.repeats.remove(&print);
+            }
+        }
+    }
+
     /// The host's requests in flight that work for somebody.
     pub(super) fn work(&self) -> impl Iterator<Item = &Call> {
         self.lane(Side::Client)
