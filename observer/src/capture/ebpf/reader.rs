@@ -146,7 +146,7 @@ impl Reader {
                 return Ok(());
             };
             match decode(&item) {
-                Ok(record) => self.assembler.handle_record(record, &mut self.batch),
+                Ok(record) => self.assembler.handle_record(&record, &mut self.batch),
                 Err(_) => self.faults += 1,
             }
             drop(item);
@@ -177,6 +177,11 @@ impl Reader {
         if let Some((_, streams)) = self.snapshot.take_if(|(at, _)| now.since(*at) >= SETTLE) {
             self.reconcile(now, &streams);
         }
+        if self.assembler.streams.is_crowded() {
+            self.assembler
+                .streams
+                .retain(&self.probe.maps.all_streams());
+        }
         let loss = self.counters()?;
         if grew(&self.loss, &loss) {
             self.snapshot
@@ -192,15 +197,23 @@ impl Reader {
     }
 
     fn look_for_unseen_writes(&mut self, now: Timestamp) {
-        let suspects = self.assembler.streams.suspects(now);
+        // The kernel is asked before and after: a write that has come or gone in between, or that
+        // somebody is still in, may account for the bytes.
+        let suspects: Vec<_> = self
+            .assembler
+            .streams
+            .suspects(now)
+            .into_iter()
+            .filter_map(|key| Some((key, self.probe.maps.stream(key)?)))
+            .collect();
         if suspects.is_empty() {
             return;
         }
         let writers = Writers::find(&self.probe.maps.watched());
-        for key in suspects {
-            if writers.may_be_writing_to(id(key)) {
+        for (key, state) in suspects {
+            if writers.may_be_writing_to(id(key)) || self.probe.maps.stream(key) != Some(state) {
                 self.assembler.streams.acquit(now, key);
-            } else if let Some(state) = self.probe.maps.stream(key) {
+            } else {
                 self.assembler
                     .streams
                     .judge(now, key, &state, &mut self.batch);
