@@ -7,6 +7,7 @@ use super::call::{Call, Seq};
 use super::host::KnownHost;
 use super::lane::Lane;
 use super::reading::ClientInfo;
+use super::witness::Burst;
 use super::{Revision, Settings};
 use crate::capture::{Fate, InterruptKind, Pid, Timestamp};
 use crate::session::{ConnId, Noise, Side};
@@ -38,6 +39,8 @@ pub(super) struct Connection {
     pub(super) interrupted: Option<Timestamp>,
     /// When Esc was last pressed.
     pub(super) escaped: Option<Timestamp>,
+    /// What the host last sent to each of its network peers, the newest last.
+    pub(super) bursts: Vec<Burst>,
     /// Lines that may be one JSON text over several lines, by side.
     pub(super) spread: [Vec<Noise>; 2],
     /// The last gap of each side.
@@ -171,6 +174,7 @@ impl Connection {
             repeats: HashMap::new(),
             interrupted: None,
             escaped: None,
+            bursts: Vec::new(),
             spread: Default::default(),
             gaps: [None; 2],
         }

@@ -175,7 +175,7 @@ impl Judge {
                 }
             }
             Event::Interrupt { pid, kind, sender } => self.interrupt(*pid, *kind, *sender, at),
-            Event::NetSend { .. } => {}
+            Event::NetSend { pid, bytes, peer } => self.net_sent(*pid, *bytes, *peer, at),
             // The timestamps come from a clock that does not count this time.
             Event::Suspended { .. } => {}
             Event::Loss(loss) => self.lose(*loss),
