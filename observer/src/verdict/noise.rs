@@ -43,7 +43,7 @@ impl Judge {
         }
         let lines = std::mem::take(lines);
         // A lenient peer may read it.
-        self.cloud(conn, side, Some(self.state.now));
+        self.cloud(conn, side, self.state.now);
         self.tell_of(conn, |conn| {
             let noise = lines.first()?;
             Some(Occurrence::Noise {

@@ -39,6 +39,12 @@ pub(super) const ABOUT: About = About {
         "`deadline`: the time limit that the user gave for the tool (`--deadline`) is over, with \
          the grace time, and no progress started it anew. Weak.",
         "`request-at-limit`: the host's next request comes just when the limit is over. Weak.",
+        "`model-request`: while the call is open, and at least 1 s after it, the host sends about as \
+         much as before the call or more to the network peer that its largest burst before the \
+         call went to: the conversation with the model goes on. Sizes only. Weak, and only of \
+         hosts that run one turn at a time.",
+        "`window-closed`: the program that started the host and is of one product with it has \
+         ended, and the host lives on. Weak.",
         "`late-answer`: an answer comes after such evidence. It confirms a `retry` or a `new-turn`, \
          and any two strong pieces; with a `deadline` alone it makes the abandonment probable.",
         "`late-progress`: the server goes on reporting progress after such evidence.",
@@ -58,6 +64,8 @@ pub(super) const ABOUT: About = About {
          all limits stand still.",
         "`initialize`, `server/discover`, `subscriptions/listen` and background requests.",
         "A gap that could have hidden the answer or the cancellation: the outcome is `unknown`.",
+        "Network traffic of hosts that run several conversations or background calls, of small \
+         size, to another peer, or while the server asks the user something.",
         "SIGTERM and SIGHUP: they end a host, they do not interrupt a call.",
     ],
     clauses: [
@@ -405,6 +413,14 @@ mod tests {
         let script = "0 hello 2025-06-18\n1 call 1 t\n2 s 7 elicitation/create\n30 key-esc 10\n\
                       30.1 c= 7\n90 s= 1";
         assert_eq!(judged(script), "7 answered, 1 answered");
+        let other = script
+            .replace("2 s 7", "2 @2 s 7")
+            .replace("30.1 c=", "30.1 @2 c=");
+        assert_eq!(
+            judged(&other),
+            "7 answered, 1 answered",
+            "a question of another server"
+        );
     }
 
     #[test]
@@ -495,6 +511,39 @@ mod tests {
     }
 
     #[test]
+    fn the_model_is_asked_again_before_the_answer() {
+        let script = |more: &str| {
+            format!(
+                "0 hello 2025-06-18\n0.5 net 10 9000\n0.6 net 10 3000\n1 call 1 t\n{more}\n60 end"
+            )
+        };
+        let asked = "1 pending | abandoned-call 1 possible info";
+        assert_eq!(judged(&script("31 net 10 9000\n31.1 net 10 4000")), asked);
+        for (what, more) in [
+            ("it is small", "31 net 10 90"),
+            ("another peer", "31 net 10 20000 80"),
+            ("right after the call", "1.5 net 10 13000"),
+            ("a server's own traffic", "31 net 20 20000"),
+            ("cancelled", "31 net 10 13000\n31.2 cancel 1"),
+            (
+                "the server asks",
+                "9 s 7 elicitation/create\n31 net 10 13000\n40 c= 7\n41 s= 1",
+            ),
+        ] {
+            let verdict = judged(&script(more));
+            assert!(!verdict.contains("abandoned"), "{what}: {verdict}");
+        }
+        let background = script("31 net 10 13000").replace("06-18", "06-18 claude-code 2.1");
+        assert_eq!(judged(&background), "1 pending");
+        let two =
+            script("31 net 10 13000\n31.2 call 2 t\n32 s= 2").replace("06-18", "06-18 opencode 1");
+        assert!(
+            judged(&two).contains("abandoned-call 1 probable warning"),
+            "two kinds add up"
+        );
+    }
+
+    #[test]
     fn a_gap_hides_what_it_may_have_held() {
         for gap in ["gap c", "gap s", "noise s oversized x"] {
             let script = format!(
@@ -511,6 +560,11 @@ mod tests {
         assert!(
             judged(before).starts_with("1 abandoned"),
             "a gap before it hides nothing of it"
+        );
+        let told_late = "0 hello 2025-06-18\n1 call 1 t\n0.5 gap s mid-stream\n60 call 2 t\n99 end";
+        assert!(
+            judged(told_late).starts_with("1 abandoned"),
+            "nor where the session tells of it later"
         );
     }
 

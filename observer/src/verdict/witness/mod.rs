@@ -4,6 +4,7 @@
 mod deadline;
 mod interrupt;
 mod nested;
+mod network;
 mod retry;
 mod turn;
 
@@ -14,6 +15,8 @@ use super::occurrence::Occurrence;
 use crate::capture::Timestamp;
 use crate::session::{ConnId, Side};
 
+pub(super) use network::Burst;
+
 impl Judge {
     /// Lets all witnesses look at a request that the host has just sent.
     pub(super) fn watch(&mut self, conn: ConnId, seq: Seq) {
@@ -21,6 +24,7 @@ impl Judge {
         self.watch_turns(conn, seq);
         self.watch_retries(conn, seq);
         self.set_deadline(conn, seq);
+        self.note_model(conn, seq);
     }
 
     /// Adds a clue to a call of the host, if it is judged at all.
@@ -51,6 +55,22 @@ impl Judge {
         if call.is_judged() {
             call.case.get_or_insert_default().brewing.push(clue);
             self.set_timer(lag, Due::Ripe(conn, seq));
+        }
+    }
+
+    /// The same, where the clue may come many times over.
+    fn brew_once(&mut self, conn: ConnId, seq: Seq, clue: Clue) {
+        let kind = clue.evidence.kind;
+        let lane = self
+            .state
+            .conns
+            .get(&conn)
+            .map(|conn| conn.lane(Side::Client));
+        let case = lane
+            .and_then(|lane| lane.get(seq))
+            .and_then(|call| call.case.as_ref());
+        if !case.is_some_and(|case| case.has(kind) || case.is_brewing(kind)) {
+            self.brew(conn, seq, clue);
         }
     }
 

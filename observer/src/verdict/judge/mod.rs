@@ -149,11 +149,10 @@ impl Judge {
             } => {
                 self.state.summary.gaps += 1;
                 self.open(*conn);
-                self.cloud(
-                    *conn,
-                    *from,
-                    Some(at).filter(|_| *reason != GapReason::MidStream),
-                );
+                match reason {
+                    GapReason::MidStream => self.cloud_sent_by(*conn, *from, Some(at)),
+                    _ => self.cloud(*conn, *from, at),
+                }
                 self.open(*conn)
                     .hear(*from, bytes.map(|bytes| offset + bytes), at);
                 self.tell_of(*conn, |conn| Occurrence::Gap {
@@ -175,7 +174,7 @@ impl Judge {
                 }
             }
             Event::Interrupt { pid, kind, sender } => self.interrupt(*pid, *kind, *sender, at),
-            Event::NetSend { .. } => {}
+            Event::NetSend { pid, bytes, peer } => self.net_sent(*pid, *bytes, *peer, at),
             // The timestamps come from a clock that does not count this time.
             Event::Suspended { .. } => {}
             Event::Loss(loss) => self.lose(*loss),
@@ -358,7 +357,7 @@ impl Judge {
             NoiseKind::Text | NoiseKind::Blank => false,
         };
         if hides {
-            self.cloud(noise.conn, noise.from, Some(at));
+            self.cloud(noise.conn, noise.from, at);
         }
         self.open(noise.conn).hear(noise.from, end, at);
         if noise.kind == NoiseKind::Oversized {
@@ -369,19 +368,26 @@ impl Judge {
 
     /// Bytes of a side went by unseen, or could not be read: they may have been the answer, or
     /// the cancellation, of every request in flight.
-    pub(super) fn cloud(&mut self, conn: ConnId, from: Side, at: Option<Timestamp>) {
+    pub(super) fn cloud(&mut self, conn: ConnId, from: Side, at: Timestamp) {
+        if let Some(conn) = self.state.conns.get_mut(&conn) {
+            conn.set_gap(from, at);
+        }
+        self.cloud_sent_by(conn, from, None);
+    }
+
+    /// As [`Self::cloud`], for the requests that were sent by then: where a stream was joined, all
+    /// that came later was heard. A session may tell of the joining after a request.
+    fn cloud_sent_by(&mut self, conn: ConnId, from: Side, limit: Option<Timestamp>) {
         let Some(conn) = self.state.conns.get_mut(&conn) else {
             return;
         };
-        if let Some(at) = at {
-            conn.set_gap(from, at);
-        }
         conn.lane_mut(from).hidden = true;
         let spoke = conn.spoke(from);
         let grace = self.state.settings.grace;
         let mut cleared = Vec::new();
         for side in [Side::Client, Side::Server] {
-            for call in conn.lane_mut(side).calls_mut() {
+            let calls = conn.lane_mut(side).calls_mut();
+            for call in calls.filter(|call| limit.is_none_or(|limit| call.sent <= limit)) {
                 call.clouded = true;
                 if call
                     .case
@@ -498,6 +504,7 @@ impl Judge {
             self.desk.settle(&past.call);
         }
         if let Some(connection) = self.state.conns.get_mut(&conn) {
+            connection.forget_repeat(&past.call);
             connection.lane_mut(from).remember(past);
         }
         self.set_clock(conn);
@@ -574,3 +581,6 @@ fn record(
         cancel: call.cancel.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;
