@@ -48,6 +48,7 @@ impl Demo {
             owner: owner(None)?,
             linger: Duration::from_secs(1),
             capture: self.capture,
+            verbosity: self.output.verbosity(),
             settings,
         };
         // Before anything is printed: it may be that nothing can be captured here.
