@@ -59,7 +59,7 @@ impl Attach {
         );
         let live = begin(probe, outputs, header, self.capture.session(), events)?;
         let finished = runtime.block_on(until_told_to_end(live, signals, End::WithProcesses))?;
-        conclude(finished)
+        conclude(finished, self.output.verbosity())
     }
 }
 
@@ -192,7 +192,10 @@ pub(super) async fn until_told_to_end(
 }
 
 /// The exit code of an observation that was not `run`'s.
-pub(super) fn conclude(finished: Finished) -> Result<Exit, Failure> {
+pub(super) fn conclude(finished: Finished, verbosity: u8) -> Result<Exit, Failure> {
+    if finished.captured.is_ok() {
+        finished.report(verbosity);
+    }
     let exit = finished.outputs.exit();
     finished.captured.map(|_| exit)
 }

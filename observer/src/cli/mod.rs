@@ -11,6 +11,8 @@ mod capture;
 mod command;
 #[cfg(target_os = "linux")]
 mod demo;
+#[cfg(target_os = "linux")]
+mod doctor;
 mod exit;
 mod explain;
 mod fail_on;
@@ -30,6 +32,7 @@ mod settings;
 mod signals;
 #[cfg(target_os = "linux")]
 mod size;
+mod terminal;
 #[cfg(target_os = "linux")]
 mod watch;
 
@@ -69,14 +72,16 @@ enum Command {
     Attach(attach::Attach),
     #[cfg(target_os = "linux")]
     Watch(watch::Watch),
+    Replay(replay::Replay),
+    Rules(rules::Rules),
+    Explain(explain::Explain),
+    #[cfg(target_os = "linux")]
+    Doctor(doctor::Doctor),
     #[cfg(target_os = "linux")]
     Demo(demo::Demo),
     #[cfg(target_os = "linux")]
     #[command(hide = true, name = demo::part::NAME)]
     DemoPart(demo::part::Part),
-    Replay(replay::Replay),
-    Rules(rules::Rules),
-    Explain(explain::Explain),
 }
 
 impl Cli {
@@ -109,6 +114,8 @@ impl Cli {
             Command::Watch(watch) => watch.execute(),
             #[cfg(target_os = "linux")]
             Command::Demo(demo) => demo.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Doctor(doctor) => doctor.execute(),
             #[cfg(target_os = "linux")]
             Command::DemoPart(part) => part.execute(),
             Command::Replay(replay) => replay.execute(),

@@ -1,12 +1,13 @@
 //! Where the results go: options that all observing subcommands share, and the open sinks.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{ArgAction, ValueEnum};
 
 use super::fail_on::{FailOn, Tally};
+use super::terminal::Courteous;
 use super::{Exit, Failure, say};
 use crate::pipeline::Output;
 use crate::record::Header;
@@ -93,10 +94,11 @@ impl OutputArgs {
             None => log_on_stdout.then(Outlet::stdout),
         };
         let on_stderr = log_on_stdout || job == Job::Run;
-        let lines = if on_stderr {
-            Outlet::stderr()
-        } else {
-            Outlet::stdout()
+        let lines = match job {
+            // The command may draw on the terminal that is our stderr.
+            Job::Run => Outlet::new("stderr".into(), Box::new(Courteous::new(io::stderr()))),
+            _ if on_stderr => Outlet::stderr(),
+            Job::Live | Job::Replay => Outlet::stdout(),
         };
         Ok(Outputs {
             log: log.map(Jsonl::new),
@@ -122,8 +124,8 @@ impl OutputArgs {
 impl ColorChoice {
     fn choose(self, on_stderr: bool) -> Color {
         let terminal = match on_stderr {
-            true => std::io::stderr().is_terminal(),
-            false => std::io::stdout().is_terminal(),
+            true => io::stderr().is_terminal(),
+            false => io::stdout().is_terminal(),
         };
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -298,7 +300,7 @@ mod tests {
     fn end(args: &[&str], job: Job, found: bool, complete: bool) -> Outputs {
         let mut outputs = outputs(args, job);
         outputs.lines = Lines::new(
-            Outlet::new("sink".into(), Box::new(std::io::sink())),
+            Outlet::new("sink".into(), Box::new(io::sink())),
             Detail::Quiet,
             Color::Plain,
         );

@@ -57,7 +57,7 @@ impl Run {
         let loaded = command.load().map_err(of_run)?;
         let outputs = self.output.open(Job::Run)?;
         let ended = loaded.observe(outputs).map_err(of_run)?;
-        ended.finished.report();
+        ended.finished.report(self.output.verbosity());
         Ok(match ended.finished.captured {
             Ok(_) => ended.finished.outputs.exit_of(status(ended.fate)),
             Err(_) => Exit::ObserverFailed,

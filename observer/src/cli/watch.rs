@@ -47,6 +47,7 @@ impl Watch {
             session,
             events,
         )?;
-        conclude(runtime.block_on(until_told_to_end(live, signals, End::Never))?)
+        let finished = runtime.block_on(until_told_to_end(live, signals, End::Never))?;
+        conclude(finished, self.output.verbosity())
     }
 }

@@ -27,7 +27,7 @@ impl Judge {
             NoiseKind::Text | NoiseKind::Blank => false,
         };
         if hides {
-            self.cloud(noise.conn, noise.from, Some(at));
+            self.cloud(noise.conn, noise.from, at);
         }
         self.open(noise.conn).hear(noise.from, end, at);
         if noise.kind == NoiseKind::Oversized {
@@ -65,7 +65,7 @@ impl Judge {
         }
         let lines = std::mem::take(lines);
         // A lenient peer may read it.
-        self.cloud(conn, side, Some(self.state.now));
+        self.cloud(conn, side, self.state.now);
         self.tell_of(conn, |conn| {
             let noise = lines.first()?;
             Some(Occurrence::Noise {

@@ -8,19 +8,26 @@ use crate::session::{ConnId, Side};
 impl Judge {
     /// Bytes of a side went by unseen, or could not be read: they may have been the answer, or
     /// the cancellation, of every request in flight.
-    pub(super) fn cloud(&mut self, conn: ConnId, from: Side, at: Option<Timestamp>) {
+    pub(super) fn cloud(&mut self, conn: ConnId, from: Side, at: Timestamp) {
+        if let Some(conn) = self.state.conns.get_mut(&conn) {
+            conn.set_gap(from, at);
+        }
+        self.cloud_sent_by(conn, from, None);
+    }
+
+    /// As [`Self::cloud`], for the requests that were sent by then: where a stream was joined, all
+    /// that came later was heard. A session may tell of the joining after a request.
+    pub(super) fn cloud_sent_by(&mut self, conn: ConnId, from: Side, limit: Option<Timestamp>) {
         let Some(conn) = self.state.conns.get_mut(&conn) else {
             return;
         };
-        if let Some(at) = at {
-            conn.set_gap(from, at);
-        }
         conn.lane_mut(from).hidden = true;
         let spoke = conn.spoke(from);
         let grace = self.state.settings.grace;
         let mut cleared = Vec::new();
         for side in [Side::Client, Side::Server] {
-            for call in conn.lane_mut(side).calls_mut() {
+            let calls = conn.lane_mut(side).calls_mut();
+            for call in calls.filter(|call| limit.is_none_or(|limit| call.sent <= limit)) {
                 call.clouded = true;
                 if call
                     .case

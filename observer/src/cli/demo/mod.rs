@@ -61,7 +61,7 @@ impl Demo {
             ));
         }
         let finished = loaded.observe(outputs)?.finished;
-        finished.report();
+        finished.report(self.output.verbosity());
         if !finished.summary.as_ref().is_some_and(as_expected) {
             return Err(
                 Failure::new(Exit::Failed, "the demo's verdicts are not those expected")

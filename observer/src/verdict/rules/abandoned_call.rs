@@ -561,6 +561,11 @@ mod tests {
             judged(before).starts_with("1 abandoned"),
             "a gap before it hides nothing of it"
         );
+        let told_late = "0 hello 2025-06-18\n1 call 1 t\n0.5 gap s mid-stream\n60 call 2 t\n99 end";
+        assert!(
+            judged(told_late).starts_with("1 abandoned"),
+            "nor where the session tells of it later"
+        );
     }
 
     #[test]
