@@ -48,6 +48,7 @@ impl Run {
             owner: owner(self.user.as_deref())?,
             linger: self.linger,
             capture: self.capture,
+            verbosity: self.output.verbosity(),
             settings: self.settings.apply(verdict::Settings::default()),
         };
         let of_run = |failure: Failure| match failure.exit() {

@@ -1,7 +1,9 @@
 //! What the judge keeps, and for how long.
 
 use super::*;
+use crate::verdict::Outcome;
 use crate::verdict::script::events;
+use crate::verdict::table::IN_FLIGHT;
 
 fn judge(script: &str) -> Judge {
     let mut judge = Judge::new(Settings::default());

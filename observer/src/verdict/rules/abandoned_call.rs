@@ -26,7 +26,7 @@ pub(super) const ABOUT: About = About {
               revision asks for.",
     evidence: &[
         "`retry`: the same method, name and arguments are sent again while the first is open \
-         (`_meta` does not count), after at least 2 s in one thread of a host that names its \
+         (`_meta` does not count), after at least 1.5 s in one thread of a host that names its \
          threads or is known to call one tool after the other, after 5 s (or the tool's time \
          limit, where that is shorter) otherwise. Strong; weak before that, and in 2026-07-28, \
          where conversations share a connection.",
@@ -52,7 +52,7 @@ pub(super) const ABOUT: About = About {
     ],
     exceptions: &[
         "Time alone, however long: there are calls that take hours.",
-        "Equal calls within 2 s of each other: a model calls tools in parallel.",
+        "Equal calls within 1.5 s of each other: a model calls tools in parallel.",
         "Equal calls of two threads, or of a host whose conversations are known to share a \
          connection; and other calls while one is open.",
         "A call that goes on with an `input_required` answer (`inputResponses`, `requestState`), \
@@ -216,7 +216,7 @@ mod tests {
             retry(4.0),
             "1 pending, 2 pending | abandoned-call 1 possible info"
         );
-        assert_eq!(retry(2.5), "1 pending, 2 pending", "a burst");
+        assert_eq!(retry(2.4), "1 pending, 2 pending", "a burst");
         let serial = format!("{CODEX}\n1 call 1 t\n4.1 call 2 t\n5 end");
         assert_eq!(
             judged(&serial),
