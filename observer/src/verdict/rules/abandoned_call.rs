@@ -434,7 +434,7 @@ mod tests {
             "7 answered, 1 abandoned | abandoned-call 1 probable warning"
         );
         let retry = "0 hello 2025-06-18\n1 call 1 t\n1.5 s 7 elicitation/create\n600 c= 7\n\
-                     601 call 2 t\n602 s= 1\n602 s= 2";
+                     600.8 call 2 t\n602 s= 1\n602 s= 2";
         assert_eq!(judged(retry), "7 answered, 1 answered, 2 answered");
     }
 
