@@ -41,8 +41,10 @@ pub(super) const ABOUT: About = About {
         "`request-at-limit`: the host's next request comes just when the limit is over. Weak.",
         "`model-request`: while the call is open, and at least 1 s after it, the host sends about as \
          much as before the call or more to the network peer that its largest burst before the \
-         call went to: the conversation with the model goes on. Sizes only. Weak, and only of \
-         hosts that run one turn at a time.",
+         call went to: the conversation with the model goes on. Sizes only, and only of hosts that \
+         run one turn at a time. Weak; strong of a host that is known to call one tool after the \
+         other, where the burst is larger than the one before by up to 16 KiB: the call, and a few \
+         words in place of its result.",
         "`window-closed`: the program that started the host and is of one product with it has \
          ended, and the host lives on. Weak.",
         "`late-answer`: an answer comes after such evidence. It confirms a `retry` or a `new-turn`, \
@@ -533,6 +535,11 @@ mod tests {
             let verdict = judged(&script(more));
             assert!(!verdict.contains("abandoned"), "{what}: {verdict}");
         }
+        let serial = script("31 net 10 12370").replace("06-18", "06-18 @cline/core 3.0.65");
+        assert_eq!(
+            judged(&serial),
+            "1 abandoned | abandoned-call 1 probable warning"
+        );
         let background = script("31 net 10 13000").replace("06-18", "06-18 claude-code 2.1");
         assert_eq!(judged(&background), "1 pending");
         let two =

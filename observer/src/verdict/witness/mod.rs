@@ -58,20 +58,20 @@ impl Judge {
         }
     }
 
-    /// The same, where the clue may come many times over.
-    fn brew_once(&mut self, conn: ConnId, seq: Seq, clue: Clue) {
+    /// The same, where the clue becomes clearer with each time that it comes: the last counts.
+    fn brew_latest(&mut self, conn: ConnId, seq: Seq, clue: Clue) {
         let kind = clue.evidence.kind;
-        let lane = self
-            .state
-            .conns
-            .get(&conn)
-            .map(|conn| conn.lane(Side::Client));
-        let case = lane
-            .and_then(|lane| lane.get(seq))
-            .and_then(|call| call.case.as_ref());
-        if !case.is_some_and(|case| case.has(kind) || case.is_brewing(kind)) {
-            self.brew(conn, seq, clue);
+        let Some(connection) = self.state.conns.get_mut(&conn) else {
+            return;
+        };
+        let call = connection.lane_mut(Side::Client).get_mut(seq);
+        if let Some(case) = call.and_then(|call| call.case.as_mut()) {
+            if case.has(kind) {
+                return;
+            }
+            case.brewing.retain(|clue| clue.evidence.kind != kind);
         }
+        self.brew(conn, seq, clue);
     }
 
     pub(super) fn ripen(&mut self, conn: ConnId, seq: Seq) {
