@@ -50,6 +50,7 @@ pub(super) const ABOUT: About = About {
         "`late-answer`: an answer comes after such evidence. It confirms a `retry` or a `new-turn`, \
          and any two strong pieces; with a `deadline` alone it makes the abandonment probable.",
         "`late-progress`: the server goes on reporting progress after such evidence.",
+        "`unread-request`: where it is seen what the server reads, that it has not read the request.",
         "One strong piece, or two weak ones, make it probable; one weak piece makes it possible.",
     ],
     exceptions: &[
@@ -199,7 +200,7 @@ mod tests {
     use std::time::Duration;
 
     use crate::verdict::Settings;
-    use crate::verdict::script::{judged, judged_with};
+    use crate::verdict::script::{hear, judged, judged_with};
 
     const CODEX: &str = "0 hello 2025-06-18 codex-mcp-client 0.163.0";
 
@@ -403,11 +404,31 @@ mod tests {
             judged(script),
             "1 abandoned | abandoned-call 1 probable warning"
         );
+        let window = script.replace("3 key-esc 5", "2 fork 6 1 /opt/a/codex\n3 key-esc 6");
+        assert_eq!(
+            judged(&window),
+            "1 pending | abandoned-call 1 possible info",
+            "another window"
+        );
         let closed = script.replace("key-esc", "exit");
         assert_eq!(
             judged(&closed),
             "1 pending | abandoned-call 1 possible info"
         );
+    }
+
+    #[test]
+    fn it_is_told_that_the_server_never_read_the_request() {
+        let heard = hear(
+            "1 call 1 t\n1 read c 5\n3 key-esc 10\n9 end",
+            Settings::default(),
+        );
+        let kinds: Vec<_> = heard.findings[0]
+            .evidence
+            .iter()
+            .map(|it| it.kind)
+            .collect();
+        assert_eq!(kinds, ["unread-request", "key-esc"]);
     }
 
     #[test]

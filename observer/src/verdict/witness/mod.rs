@@ -28,15 +28,26 @@ impl Judge {
     }
 
     /// Adds a clue to a call of the host, if it is judged at all.
-    fn accuse(&mut self, conn: ConnId, seq: Seq, clue: Clue) {
+    fn accuse(&mut self, conn: ConnId, seq: Seq, new: Clue) {
         let Some(connection) = self.state.conns.get_mut(&conn) else {
             return;
         };
         let unseen = connection.has_unseen();
+        let read = connection.delivered(Side::Client);
         let Some(call) = connection.lane_mut(Side::Client).get_mut(seq) else {
             return;
         };
-        if !unseen && call.is_judged() && call.case.get_or_insert_default().add(clue) {
+        let unread = read.zip(call.end).is_some_and(|(read, end)| read < end);
+        if unseen || !call.is_judged() {
+            return;
+        }
+        let sent = call.sent;
+        let case = call.case.get_or_insert_default();
+        if unread {
+            let detail = "the server has not read the request".into();
+            case.add(clue("unread-request", Weight::Effect, sent, detail));
+        }
+        if case.add(new) {
             self.tell_of_call((conn, Side::Client, seq), |_, call| Occurrence::Suspected {
                 call,
             });
