@@ -177,10 +177,6 @@ impl Case {
         self.clues.iter().any(|clue| clue.evidence.kind == kind)
     }
 
-    pub(super) fn is_brewing(&self, kind: &str) -> bool {
-        self.brewing.iter().any(|clue| clue.evidence.kind == kind)
-    }
-
     fn count(&self, weight: Weight) -> usize {
         self.clues
             .iter()

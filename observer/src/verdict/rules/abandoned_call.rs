@@ -41,13 +41,16 @@ pub(super) const ABOUT: About = About {
         "`request-at-limit`: the host's next request comes just when the limit is over. Weak.",
         "`model-request`: while the call is open, and at least 1 s after it, the host sends about as \
          much as before the call or more to the network peer that its largest burst before the \
-         call went to: the conversation with the model goes on. Sizes only. Weak, and only of \
-         hosts that run one turn at a time.",
+         call went to: the conversation with the model goes on. Sizes only, and only of hosts that \
+         run one turn at a time. Weak; strong of a host that is known to call one tool after the \
+         other, where the burst is larger than the one before by up to 16 KiB: the call, and a few \
+         words in place of its result.",
         "`window-closed`: the program that started the host and is of one product with it has \
          ended, and the host lives on. Weak.",
         "`late-answer`: an answer comes after such evidence. It confirms a `retry` or a `new-turn`, \
          and any two strong pieces; with a `deadline` alone it makes the abandonment probable.",
         "`late-progress`: the server goes on reporting progress after such evidence.",
+        "`unread-request`: where it is seen what the server reads, that it has not read the request.",
         "One strong piece, or two weak ones, make it probable; one weak piece makes it possible.",
     ],
     exceptions: &[
@@ -197,7 +200,7 @@ mod tests {
     use std::time::Duration;
 
     use crate::verdict::Settings;
-    use crate::verdict::script::{judged, judged_with};
+    use crate::verdict::script::{hear, judged, judged_with};
 
     const CODEX: &str = "0 hello 2025-06-18 codex-mcp-client 0.163.0";
 
@@ -401,11 +404,31 @@ mod tests {
             judged(script),
             "1 abandoned | abandoned-call 1 probable warning"
         );
+        let window = script.replace("3 key-esc 5", "2 fork 6 1 /opt/a/codex\n3 key-esc 6");
+        assert_eq!(
+            judged(&window),
+            "1 pending | abandoned-call 1 possible info",
+            "another window"
+        );
         let closed = script.replace("key-esc", "exit");
         assert_eq!(
             judged(&closed),
             "1 pending | abandoned-call 1 possible info"
         );
+    }
+
+    #[test]
+    fn it_is_told_that_the_server_never_read_the_request() {
+        let heard = hear(
+            "1 call 1 t\n1 read c 5\n3 key-esc 10\n9 end",
+            Settings::default(),
+        );
+        let kinds: Vec<_> = heard.findings[0]
+            .evidence
+            .iter()
+            .map(|it| it.kind)
+            .collect();
+        assert_eq!(kinds, ["unread-request", "key-esc"]);
     }
 
     #[test]
@@ -434,7 +457,7 @@ mod tests {
             "7 answered, 1 abandoned | abandoned-call 1 probable warning"
         );
         let retry = "0 hello 2025-06-18\n1 call 1 t\n1.5 s 7 elicitation/create\n600 c= 7\n\
-                     601 call 2 t\n602 s= 1\n602 s= 2";
+                     600.8 call 2 t\n602 s= 1\n602 s= 2";
         assert_eq!(judged(retry), "7 answered, 1 answered, 2 answered");
     }
 
@@ -533,6 +556,11 @@ mod tests {
             let verdict = judged(&script(more));
             assert!(!verdict.contains("abandoned"), "{what}: {verdict}");
         }
+        let serial = script("31 net 10 12370").replace("06-18", "06-18 @cline/core 3.0.65");
+        assert_eq!(
+            judged(&serial),
+            "1 abandoned | abandoned-call 1 probable warning"
+        );
         let background = script("31 net 10 13000").replace("06-18", "06-18 claude-code 2.1");
         assert_eq!(judged(&background), "1 pending");
         let two =

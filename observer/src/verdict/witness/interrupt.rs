@@ -65,6 +65,8 @@ impl Judge {
     ) {
         let grace = self.state.settings.grace;
         let asked = self.asks_person(conn);
+        let client = self.state.conns.get(&conn).and_then(|conn| conn.client);
+        let has_front_end = client.is_some_and(|client| self.state.processes.has_front_end(client));
         let Some(connection) = self.state.conns.get_mut(&conn) else {
             return;
         };
@@ -86,7 +88,12 @@ impl Judge {
             InterruptKind::KeyCtrlC => ("key-ctrl-c", "the user pressed Ctrl-C"),
             _ => ("sigint", "the host got SIGINT"),
         };
-        let clue = clue(kind, weigh(connection, relation), at, what.into());
+        let clue = clue(
+            kind,
+            weigh(connection, relation, has_front_end),
+            at,
+            what.into(),
+        );
         let due = connection.clock.at(at) + grace;
         self.set_active_timer(conn, due, Due::Interrupt(conn, last, clue));
     }
@@ -160,13 +167,12 @@ impl Judge {
 }
 
 /// An interrupt is weak evidence where it may have meant other calls, or none.
-fn weigh(conn: &Connection, relation: Relation) -> Weight {
-    let threads: BTreeSet<_> = conn
-        .lane(Side::Client)
-        .calls()
+fn weigh(conn: &Connection, relation: Relation, has_front_end: bool) -> Weight {
+    let calls = conn.lane(Side::Client).calls();
+    let threads: BTreeSet<_> = calls
         .filter_map(|call| call.turn.thread.as_deref())
         .collect();
-    let other_window = relation == Relation::SameProgram && threads.len() > 1;
+    let other_window = relation == Relation::SameProgram && (has_front_end || threads.len() > 1);
     let background = conn
         .known
         .as_ref()

@@ -28,15 +28,26 @@ impl Judge {
     }
 
     /// Adds a clue to a call of the host, if it is judged at all.
-    fn accuse(&mut self, conn: ConnId, seq: Seq, clue: Clue) {
+    fn accuse(&mut self, conn: ConnId, seq: Seq, new: Clue) {
         let Some(connection) = self.state.conns.get_mut(&conn) else {
             return;
         };
         let unseen = connection.has_unseen();
+        let read = connection.delivered(Side::Client);
         let Some(call) = connection.lane_mut(Side::Client).get_mut(seq) else {
             return;
         };
-        if !unseen && call.is_judged() && call.case.get_or_insert_default().add(clue) {
+        let unread = read.zip(call.end).is_some_and(|(read, end)| read < end);
+        if unseen || !call.is_judged() {
+            return;
+        }
+        let sent = call.sent;
+        let case = call.case.get_or_insert_default();
+        if unread {
+            let detail = "the server has not read the request".into();
+            case.add(clue("unread-request", Weight::Effect, sent, detail));
+        }
+        if case.add(new) {
             self.tell_of_call((conn, Side::Client, seq), |_, call| Occurrence::Suspected {
                 call,
             });
@@ -58,20 +69,20 @@ impl Judge {
         }
     }
 
-    /// The same, where the clue may come many times over.
-    fn brew_once(&mut self, conn: ConnId, seq: Seq, clue: Clue) {
+    /// The same, where the clue becomes clearer with each time that it comes: the last counts.
+    fn brew_latest(&mut self, conn: ConnId, seq: Seq, clue: Clue) {
         let kind = clue.evidence.kind;
-        let lane = self
-            .state
-            .conns
-            .get(&conn)
-            .map(|conn| conn.lane(Side::Client));
-        let case = lane
-            .and_then(|lane| lane.get(seq))
-            .and_then(|call| call.case.as_ref());
-        if !case.is_some_and(|case| case.has(kind) || case.is_brewing(kind)) {
-            self.brew(conn, seq, clue);
+        let Some(connection) = self.state.conns.get_mut(&conn) else {
+            return;
+        };
+        let call = connection.lane_mut(Side::Client).get_mut(seq);
+        if let Some(case) = call.and_then(|call| call.case.as_mut()) {
+            if case.has(kind) {
+                return;
+            }
+            case.brewing.retain(|clue| clue.evidence.kind != kind);
         }
+        self.brew(conn, seq, clue);
     }
 
     pub(super) fn ripen(&mut self, conn: ConnId, seq: Seq) {

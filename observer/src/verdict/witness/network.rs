@@ -3,7 +3,9 @@
 //!
 //! A conversation with a model is sent anew with every request, and grows. So a burst of bytes to
 //! the peer that the largest burst before the call went to, and of about its size or more, is
-//! taken for the next request of the same conversation.
+//! taken for the next request of the same conversation. One that is larger by no more than the
+//! call itself and a few words of error is strong evidence of a host that calls one tool after the
+//! other; any other is weak.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,7 +15,7 @@ use crate::capture::{Pid, Timestamp};
 use crate::session::{ConnId, Side};
 use crate::verdict::call::{Seq, Weight, spoken};
 use crate::verdict::connection::Connection;
-use crate::verdict::host::Conversations;
+use crate::verdict::host::{Calls, Conversations};
 use crate::verdict::judge::Judge;
 use crate::verdict::process::Relation;
 use crate::verdict::reading::repeatable;
@@ -24,6 +26,8 @@ const PAUSE: Duration = Duration::from_millis(300);
 const LEAST: u64 = 1024;
 /// A burst this soon after the call may have begun before it.
 const SILENCE: Duration = Duration::from_secs(1);
+/// A call and the words that stand for its result make the conversation grow by this at most.
+const GROWTH: u64 = 16 << 10;
 /// An older burst has nothing to do with the call.
 const FRESH: Duration = Duration::from_secs(300);
 /// How many peers of a host are watched.
@@ -93,37 +97,34 @@ impl Judge {
             return;
         }
         let now = connection.clock.at(burst.began);
-        let meant: Vec<(Seq, Duration)> = connection
+        let serial = connection
+            .known
+            .as_ref()
+            .is_some_and(|host| host.calls == Some(Calls::Serial));
+        let mut meant = Vec::new();
+        for call in connection
             .work()
             .filter(|call| repeatable(&call.method))
-            .filter(|call| {
-                let silent = now >= call.sent_active + SILENCE;
-                silent && call.request.is_some_and(|request| burst.goes_on(&request))
-            })
             .take(PEERS)
-            .map(|call| (call.seq, now.saturating_sub(call.sent_active)))
-            .collect();
-        for (seq, after) in meant {
-            let detail = format!(
-                "{} later the host sent {} bytes to the peer that it had sent {} bytes to before \
-                 the call",
-                spoken(after),
-                burst.bytes,
-                self.request_bytes(conn, seq)
-            );
-            let clue = clue("model-request", Weight::Weak, burst.last, detail);
-            self.brew_once(conn, seq, clue);
+        {
+            let silent = now >= call.sent_active + SILENCE;
+            if let Some(request) = call.request.filter(|_| silent)
+                && burst.goes_on(&request)
+            {
+                let strong = serial && burst.grows(&request);
+                let weight = if strong { Weight::Strong } else { Weight::Weak };
+                let after = spoken(now.saturating_sub(call.sent_active));
+                let detail = format!(
+                    "{after} later the host sent {} bytes to the peer that it had sent {} bytes \
+                     to before the call",
+                    burst.bytes, request.bytes
+                );
+                meant.push((call.seq, clue("model-request", weight, burst.last, detail)));
+            }
         }
-    }
-
-    fn request_bytes(&self, conn: ConnId, seq: Seq) -> u64 {
-        let call = self
-            .state
-            .conns
-            .get(&conn)
-            .and_then(|conn| conn.lane(Side::Client).get(seq));
-        call.and_then(|call| call.request)
-            .map_or(0, |request| request.bytes)
+        for (seq, clue) in meant {
+            self.brew_latest(conn, seq, clue);
+        }
     }
 }
 
@@ -131,6 +132,11 @@ impl Burst {
     /// Whether this may be the next request of the conversation that `before` belongs to.
     fn goes_on(&self, before: &Self) -> bool {
         self.peer == before.peer && self.bytes >= before.bytes - before.bytes / 10
+    }
+
+    /// Whether it is that request and no other, by its size.
+    fn grows(&self, before: &Self) -> bool {
+        (1..=GROWTH).contains(&self.bytes.saturating_sub(before.bytes))
     }
 }
 
