@@ -14,7 +14,7 @@ use crate::capture::{
     ProcessEvent, Timestamp,
 };
 
-use super::decode::{Record, arguments};
+use super::decode::{Fault, Record, arguments, decode};
 use super::streams::Streams;
 
 /// How many ended processes are remembered, to drop what the kernel may report twice.
@@ -25,7 +25,7 @@ const NANOS_PER_TICK: u64 = 10_000_000;
 
 /// What the records have said so far.
 #[derive(Debug)]
-pub(super) struct Assembler {
+pub struct Assembler {
     clock: Clock,
     pub(super) streams: Streams,
     /// One parser for each process that reads a terminal.
@@ -35,7 +35,8 @@ pub(super) struct Assembler {
 }
 
 impl Assembler {
-    pub(super) fn new(clock: Clock) -> Self {
+    /// Nothing has been said yet; times will count from the clock's zero.
+    pub fn new(clock: Clock) -> Self {
         Self {
             clock,
             streams: Streams::default(),
@@ -44,8 +45,17 @@ impl Assembler {
         }
     }
 
-    /// Takes in one record, and appends the events that follow from it.
-    pub(super) fn handle_record(&mut self, record: &Record<'_>, out: &mut Vec<Captured>) {
+    /// Takes in one record as the ring holds it, and appends the events that follow from it.
+    ///
+    /// # Errors
+    ///
+    /// Where the bytes are no record of this version; nothing is changed then.
+    pub fn handle_bytes(&mut self, bytes: &[u8], out: &mut Vec<Captured>) -> Result<(), Fault> {
+        self.handle_record(&decode(bytes)?, out);
+        Ok(())
+    }
+
+    fn handle_record(&mut self, record: &Record<'_>, out: &mut Vec<Captured>) {
         match record {
             Record::Content(transfer, bytes) => {
                 self.written(transfer, Some(Bytes::copy_from_slice(bytes)), out);
@@ -81,13 +91,13 @@ impl Assembler {
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is due.
-    pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
         let keys = self.keys.values().filter_map(KeyParser::deadline).min();
         self.streams.poll_timeout().into_iter().chain(keys).min()
     }
 
     /// Decides what has waited long enough.
-    pub(super) fn handle_timeout(&mut self, now: Timestamp, out: &mut Vec<Captured>) {
+    pub fn handle_timeout(&mut self, now: Timestamp, out: &mut Vec<Captured>) {
         self.streams.handle_timeout(now, out);
         let mut found = Vec::new();
         for (&(pid, _), parser) in &mut self.keys {

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::Sender;
 use crate::capture::{CaptureEvent, Captured, Loss, Pid, ProcessChange, ProcessEvent, Timestamp};
 
 use super::assemble::Assembler;
-use super::decode::{arguments, decode};
+use super::decode::arguments;
 use super::streams::{id, key};
 use super::writers::Writers;
 use super::{Control, Probe, ProbeError};
@@ -146,10 +146,8 @@ impl Reader {
             let Some(item) = self.probe.ring.next() else {
                 break;
             };
-            match decode(&item) {
-                Ok(record) => self.assembler.handle_record(&record, &mut self.batch),
-                Err(_) => self.faults += 1,
-            }
+            let taken = self.assembler.handle_bytes(&item, &mut self.batch);
+            self.faults += u64::from(taken.is_err());
             // Gives the record's room in the ring back.
             drop(item);
             any = true;
