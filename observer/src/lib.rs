@@ -17,4 +17,5 @@ pub mod record;
 pub mod session;
 pub mod sink;
 pub mod stream;
+pub mod tui;
 pub mod verdict;

@@ -7,6 +7,9 @@ mod jsonl;
 mod lines;
 mod outlet;
 
+// What the live view shows is named and measured as in the lines.
+pub(crate) use lines::{Names, count, observed, size, span, time};
+
 pub use jsonl::Jsonl;
 pub use lines::{Color, Detail, Lines};
 pub use outlet::{Outlet, WriteError};
