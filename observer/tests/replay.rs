@@ -1,4 +1,8 @@
 //! `observer replay` as a user meets it: exit codes, messages, files.
+#![expect(
+    clippy::expect_used,
+    reason = "a test fails by panicking, in its helpers too"
+)]
 
 use std::fs;
 use std::io::Write;

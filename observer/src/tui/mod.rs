@@ -17,7 +17,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub use feed::{Feed, Pace};
+pub use feed::{Feed, LiveClock, Pace};
 pub use keys::markdown as keys_markdown;
 pub use message::Arrival;
 pub use model::{LogPlace, Source};

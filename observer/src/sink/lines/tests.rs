@@ -256,6 +256,19 @@ Summary of 15.7 s
 }
 
 #[test]
+fn a_connection_keeps_its_name_when_its_processes_are_gone() {
+    let mut run = a_run();
+    let close = Event::Connection {
+        conn: ConnId(1),
+        change: ConnectionChange::Close,
+    };
+    run.insert(run.len() - 1, event(16_000, close));
+    let text = lines(Detail::Normal, &run);
+    let row = "   16.000    1  close         codex[10] -> python3 slow_server.py[11]\n";
+    assert!(text.contains(row), "{text}");
+}
+
+#[test]
 fn quiet_is_findings_and_the_summary() {
     let quiet = lines(Detail::Quiet, &a_run());
     let before_summary: Vec<_> = quiet.split("\n\n").next().expect("lines").lines().collect();

@@ -163,7 +163,7 @@ const PRINTED_LINE: usize = 4 << 10;
 impl Model {
     /// A view of what comes from `source`, that keeps to about `memory` bytes.
     pub(crate) fn new(source: Source, memory: usize) -> Self {
-        let list = || List { follow: source.live, ..List::default() };
+        let list = || if source.live { List::following() } else { List::default() };
         Self {
             ledger: Ledger::new(memory),
             now: Timestamp::ZERO,
