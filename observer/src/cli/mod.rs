@@ -34,6 +34,7 @@ mod signals;
 mod size;
 mod terminal;
 #[cfg(target_os = "linux")]
+mod view;
 mod watch;
 
 use std::ffi::OsString;
@@ -132,6 +133,10 @@ pub fn is_run(args: &[OsString]) -> bool {
 
 /// Says something on stderr, on a line of its own. A closed stderr is no reason to end.
 pub fn say(message: impl std::fmt::Display) {
+    // A line in the middle of the live view would help nobody; it is printed when that is over.
+    if crate::tui::postpone(format!("observer: {message}")) {
+        return;
+    }
     let _ = writeln!(std::io::stderr(), "observer: {message}");
 }
 

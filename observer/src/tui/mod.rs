@@ -21,5 +21,5 @@ pub use feed::{Feed, LiveClock, Pace};
 pub use keys::markdown as keys_markdown;
 pub use message::Arrival;
 pub use model::{LogPlace, Source};
-pub use terminal::{Options, TerminalError};
+pub use terminal::{Options, TerminalError, postpone};
 pub use view::Theme;

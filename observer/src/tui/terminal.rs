@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::mpsc::TryRecvError;
-use std::sync::Once;
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, raise, sigaction};
@@ -302,6 +302,18 @@ impl Drop for Screen {
     }
 }
 
+/// What is to be printed when the terminal is given back.
+static POSTPONED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Keeps a line until the terminal is given back; `false` where it is not ours.
+pub fn postpone(line: String) -> bool {
+    let taken = TAKEN.load(Ordering::SeqCst);
+    if taken {
+        POSTPONED.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+    taken
+}
+
 /// Gives the terminal back; does nothing where it is not ours.
 fn give_back() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
@@ -316,6 +328,10 @@ fn give_back() {
         cursor::Show
     );
     let _ = terminal::disable_raw_mode();
+    let postponed = std::mem::take(&mut *POSTPONED.lock().unwrap_or_else(PoisonError::into_inner));
+    for line in postponed {
+        let _ = writeln!(io::stderr(), "{line}");
+    }
 }
 
 /// A panic of any thread gives the terminal back before it says what happened.

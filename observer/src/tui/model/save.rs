@@ -27,7 +27,7 @@ impl Model {
             founds().flat_map(|found| &found.finding.evidence).map(|piece| piece.at).collect();
         let everything = self.filter.1.is_empty() && self.only.is_none();
 
-        let mut lines = vec![text(&Record::Header(self.source.header.clone()))];
+        let mut lines = vec![text(&Record::Header(Box::new(self.source.header.clone())))];
         let mut lost = 0;
         for (_, frame) in ledger.frames.iter() {
             let wanted = everything
