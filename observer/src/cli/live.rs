@@ -188,7 +188,11 @@ impl Live {
 impl Finished {
     /// Shows the end in the live view, until the user leaves it; `leave` ends it at once.
     pub(super) fn shown(mut self, leave: bool) -> Self {
-        let why = self.captured.as_ref().err().map(|failure| format!("observing ended: {failure}"));
+        let why = self
+            .captured
+            .as_ref()
+            .err()
+            .map(|failure| format!("observing ended: {failure}"));
         self.outputs.close(why, leave);
         self
     }

@@ -194,7 +194,10 @@ impl Outputs {
         if self.view.is_shown() {
             let ends = self.log.as_ref().map(Jsonl::written);
             let here = begins.zip(ends).filter(|_| self.job != Job::Replay);
-            let here = here.map(|(offset, end)| LogPlace { offset, bytes: end - offset });
+            let here = here.map(|(offset, end)| LogPlace {
+                offset,
+                bytes: end - offset,
+            });
             self.view.handle_output(output, place.or(here));
         } else {
             let written = self.lines.handle_output(output);

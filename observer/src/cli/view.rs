@@ -16,7 +16,7 @@ const MEMORY: usize = 512 << 20;
 /// Whether the live view is shown.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Live view")]
-pub struct ViewArgs {
+pub(super) struct ViewArgs {
     /// Show the live view (watch and attach do so by themselves on a terminal)
     #[arg(long, conflicts_with_all = ["no_tui", "quiet", "verbose"])]
     tui: bool,
@@ -60,13 +60,24 @@ impl ViewArgs {
             return Ok(View::None);
         }
         if !terminal {
-            let exit = if job == Job::Run { Exit::ObserverFailed } else { Exit::Failed };
+            let exit = if job == Job::Run {
+                Exit::ObserverFailed
+            } else {
+                Exit::Failed
+            };
             return Err(Failure::new(exit, TerminalError::None)
                 .with_remedy("leave out --tui, or run it on a terminal"));
         }
         let memory = self.tui_memory.unwrap_or(MEMORY);
-        let options = Options { theme: theme(), memory, log: log.map(Path::to_path_buf) };
-        Ok(View::Wanted(Wanted { options, title: String::new() }))
+        let options = Options {
+            theme: theme(),
+            memory,
+            log: log.map(Path::to_path_buf),
+        };
+        Ok(View::Wanted(Wanted {
+            options,
+            title: String::new(),
+        }))
     }
 }
 
@@ -74,8 +85,11 @@ impl View {
     /// Names the log that is read.
     pub(super) fn read_from(&mut self, path: &Path) {
         if let Self::Wanted(wanted) = self {
-            wanted.title = path.display().to_string();
-            wanted.options.log = Some(path).filter(|path| *path != Path::new("-")).map(PathBuf::from);
+            let name = path.file_name().unwrap_or(path.as_os_str());
+            wanted.title = name.to_string_lossy().into_owned();
+            wanted.options.log = Some(path)
+                .filter(|path| *path != Path::new("-"))
+                .map(PathBuf::from);
         }
     }
 
@@ -83,14 +97,28 @@ impl View {
     ///
     /// # Errors
     /// Where the terminal cannot be had.
-    pub(super) fn begin(&mut self, header: &Header, clock: Option<Clock>) -> Result<(), TerminalError> {
-        let Self::Wanted(wanted) = std::mem::replace(self, Self::None) else { return Ok(()) };
+    pub(super) fn begin(
+        &mut self,
+        header: &Header,
+        clock: Option<Clock>,
+    ) -> Result<(), TerminalError> {
+        let Self::Wanted(wanted) = std::mem::replace(self, Self::None) else {
+            return Ok(());
+        };
         let title = match &header.scope {
             Some(Scope::Run { command }) if wanted.title.is_empty() => command.join(" "),
             _ => wanted.title,
         };
-        let source = Source { header: header.clone(), title, live: clock.is_some() };
-        let pace = if source.live { Pace::Skipping } else { Pace::Whole };
+        let source = Source {
+            header: header.clone(),
+            title,
+            live: clock.is_some(),
+        };
+        let pace = if source.live {
+            Pace::Skipping
+        } else {
+            Pace::Whole
+        };
         let clock = clock.map(|clock| Box::new(move || clock.now()) as _);
         *self = Self::Shown(Feed::start(source, wanted.options, pace, clock)?);
         Ok(())
@@ -137,7 +165,12 @@ impl View {
 fn theme() -> Theme {
     let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
-    let utf8 = |locale: String| locale.to_ascii_lowercase().replace('-', "").contains("utf8");
+    let utf8 = |locale: String| {
+        locale
+            .to_ascii_lowercase()
+            .replace('-', "")
+            .contains("utf8")
+    };
     Theme {
         colors: set("NO_COLOR").is_none(),
         // sudo and containers often leave no locale; their terminals have Unicode all the same.

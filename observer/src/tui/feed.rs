@@ -70,7 +70,15 @@ impl Feed {
         let show = move || terminal::show(model, &options, &receiver, clock, &told);
         let thread = spawn(show).map_err(TerminalError::thread)?;
         let waiting = Vec::new();
-        Ok(Self { sender, waiting, skipped: 0, pace, closed: false, leave, thread: Some(thread) })
+        Ok(Self {
+            sender,
+            waiting,
+            skipped: 0,
+            pace,
+            closed: false,
+            leave,
+            thread: Some(thread),
+        })
     }
 
     /// Takes what came out of the pipeline, and where a log holds it.
@@ -78,7 +86,10 @@ impl Feed {
         if self.closed || matches!(output, Output::GiveUp(_) | Output::Forget(_)) {
             return;
         }
-        self.waiting.push(Arrival { output: output.clone(), place });
+        self.waiting.push(Arrival {
+            output: output.clone(),
+            place,
+        });
         if self.waiting.len() >= BATCH {
             self.flush();
         }
@@ -139,7 +150,8 @@ impl Feed {
             return;
         }
         let before = self.waiting.len();
-        self.waiting.retain(|arrival| !can_be_skipped(&arrival.output));
+        self.waiting
+            .retain(|arrival| !can_be_skipped(&arrival.output));
         self.skipped += (before - self.waiting.len()) as u64;
     }
 
@@ -161,7 +173,9 @@ impl Drop for Feed {
 }
 
 fn can_be_skipped(output: &Output) -> bool {
-    let Output::Observed(observed) = output else { return false };
+    let Output::Observed(observed) = output else {
+        return false;
+    };
     matches!(
         observed.event,
         Event::Message { .. } | Event::Delivered { .. } | Event::NetSend { .. }
@@ -172,10 +186,15 @@ fn can_be_skipped(output: &Output) -> bool {
 fn spawn(
     show: impl FnOnce() -> Result<(), TerminalError> + Send + 'static,
 ) -> std::io::Result<JoinHandle<Result<(), TerminalError>>> {
-    let ours: SigSet =
-        [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGCHLD]
-            .into_iter()
-            .collect();
+    let ours: SigSet = [
+        Signal::SIGINT,
+        Signal::SIGTERM,
+        Signal::SIGHUP,
+        Signal::SIGQUIT,
+        Signal::SIGCHLD,
+    ]
+    .into_iter()
+    .collect();
     let before = ours.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     let thread = thread::Builder::new().name("view".into()).spawn(show);
     before.thread_set_mask()?;

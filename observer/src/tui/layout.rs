@@ -52,7 +52,11 @@ pub(crate) fn areas(model: &Model) -> Areas {
     }
     if lines >= PANE_FROM {
         let pane = (lines * 2 / 5).min(body.height / 2);
-        areas.pane = Rect { y: body.bottom() - pane, height: pane, ..body };
+        areas.pane = Rect {
+            y: body.bottom() - pane,
+            height: pane,
+            ..body
+        };
         body.height -= pane;
     }
     areas.heads.width = body.width;
@@ -65,11 +69,19 @@ fn split_printed(body: &mut Rect) -> Rect {
     if body.width >= BESIDE_FROM {
         let width = body.width * 2 / 5;
         body.width -= width;
-        Rect { x: body.right(), width, ..*body }
+        Rect {
+            x: body.right(),
+            width,
+            ..*body
+        }
     } else {
         let height = body.height / 3;
         body.height -= height;
-        Rect { y: body.bottom(), height, ..*body }
+        Rect {
+            y: body.bottom(),
+            height,
+            ..*body
+        }
     }
 }
 
@@ -84,7 +96,9 @@ pub(crate) fn tabs(model: &Model) -> Vec<(Screen, String, u16)> {
             Screen::Frames => Some(model.ledger.frames.len()),
             Screen::Timeline => None,
         };
-        let count = count.filter(|_| !narrow).map_or(String::new(), |count| format!(" {count}"));
+        let count = count
+            .filter(|_| !narrow)
+            .map_or(String::new(), |count| format!(" {count}"));
         let text = format!(" {} {}{count} ", at + 1, screen.title());
         let columns = u16::try_from(text.len()).unwrap_or(u16::MAX);
         (screen, text, columns)

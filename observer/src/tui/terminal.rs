@@ -74,7 +74,10 @@ pub enum TerminalError {
 
 impl TerminalError {
     pub(super) const fn thread(source: io::Error) -> Self {
-        Self::Io { operation: "start the live view", source }
+        Self::Io {
+            operation: "start the live view",
+            source,
+        }
     }
 
     pub(super) const fn panicked() -> Self {
@@ -82,11 +85,17 @@ impl TerminalError {
     }
 
     const fn draw(source: io::Error) -> Self {
-        Self::Io { operation: "draw on the terminal", source }
+        Self::Io {
+            operation: "draw on the terminal",
+            source,
+        }
     }
 
     const fn read(source: io::Error) -> Self {
-        Self::Io { operation: "read from the terminal", source }
+        Self::Io {
+            operation: "read from the terminal",
+            source,
+        }
     }
 }
 
@@ -95,7 +104,11 @@ impl TerminalError {
 /// # Errors
 /// Where there is none.
 pub(super) fn check() -> Result<(), TerminalError> {
-    if io::stdout().is_terminal() { Ok(()) } else { Err(TerminalError::None) }
+    if io::stdout().is_terminal() {
+        Ok(())
+    } else {
+        Err(TerminalError::None)
+    }
 }
 
 /// Shows the model and all that becomes of it, until the user leaves.
@@ -180,7 +193,11 @@ impl Shown<'_> {
     }
 
     fn tick(&mut self) {
-        if let Some(clock) = self.clock.as_ref().filter(|_| self.ticked.elapsed() >= TICK) {
+        if let Some(clock) = self
+            .clock
+            .as_ref()
+            .filter(|_| self.ticked.elapsed() >= TICK)
+        {
             self.ticked = Instant::now();
             update(&mut self.model, Message::Tick(clock()));
         }
@@ -192,7 +209,10 @@ impl Shown<'_> {
             return Ok(());
         }
         let (model, theme) = (&self.model, &self.options.theme);
-        let drawn = self.screen.terminal.draw(|canvas| view(model, theme, canvas));
+        let drawn = self
+            .screen
+            .terminal
+            .draw(|canvas| view(model, theme, canvas));
         drawn.map_err(TerminalError::draw)?;
         self.model.stale = false;
         self.urgent = false;
@@ -231,7 +251,9 @@ impl Shown<'_> {
                 self.model.stale = true;
             }
             Effect::Copy(text) => {
-                let note = copy(&text).err().map(|error| format!("cannot copy: {error}"));
+                let note = copy(&text)
+                    .err()
+                    .map(|error| format!("cannot copy: {error}"));
                 if let Some(note) = note {
                     update(&mut self.model, Message::Note(note));
                 }
@@ -279,8 +301,10 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 impl Screen {
     fn take() -> Result<Self, TerminalError> {
         restore_on_panic();
-        terminal::enable_raw_mode()
-            .map_err(|source| TerminalError::Io { operation: "take the terminal", source })?;
+        terminal::enable_raw_mode().map_err(|source| TerminalError::Io {
+            operation: "take the terminal",
+            source,
+        })?;
         TAKEN.store(true, Ordering::SeqCst);
         let begun = execute!(
             io::stdout(),
@@ -309,7 +333,10 @@ static POSTPONED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 pub fn postpone(line: String) -> bool {
     let taken = TAKEN.load(Ordering::SeqCst);
     if taken {
-        POSTPONED.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        POSTPONED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(line);
     }
     taken
 }
@@ -398,7 +425,11 @@ fn base64(bytes: &[u8]) -> String {
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for digit in 0..4 {
             let at = (bits >> (18 - 6 * digit)) & 63;
-            text.push(if digit > chunk.len() { '=' } else { char::from(DIGITS[at as usize]) });
+            text.push(if digit > chunk.len() {
+                '='
+            } else {
+                char::from(DIGITS[at as usize])
+            });
         }
     }
     text
@@ -407,8 +438,13 @@ fn base64(bytes: &[u8]) -> String {
 fn fetch(log: Option<&Path>, place: LogPlace) -> Result<Event, String> {
     let line = read_at(log, place).map_err(|error| format!("cannot read the log: {error}"))?;
     let record = parse_line(line.trim_ascii_end());
-    let observed = record.ok().flatten().and_then(crate::record::Record::into_observed);
-    observed.map(|observed| observed.event).ok_or_else(|| "the log has changed".into())
+    let observed = record
+        .ok()
+        .flatten()
+        .and_then(crate::record::Record::into_observed);
+    observed
+        .map(|observed| observed.event)
+        .ok_or_else(|| "the log has changed".into())
 }
 
 fn read_at(log: Option<&Path>, place: LogPlace) -> io::Result<Vec<u8>> {
@@ -422,7 +458,11 @@ fn read_at(log: Option<&Path>, place: LogPlace) -> io::Result<Vec<u8>> {
 
 /// Writes a log that nobody else may read, and that was not there.
 fn save(path: &Path, lines: &[SavedLine], log: Option<&Path>) -> io::Result<()> {
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
     let mut file = io::BufWriter::new(file);
     for line in lines {
         match line {
@@ -439,7 +479,13 @@ mod tests {
 
     #[test]
     fn base64_is_that_of_the_rfc() {
-        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
+        for (bytes, text) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ] {
             assert_eq!(base64(bytes.as_bytes()), text);
         }
     }

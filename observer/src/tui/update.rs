@@ -48,7 +48,11 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Effect> {
                 model.now = model.ledger.newest;
             }
             choose::go_on(model);
-            if model.paused { Vec::new() } else { refresh_page(model) }
+            if model.paused {
+                Vec::new()
+            } else {
+                refresh_page(model)
+            }
         }
         Message::Skipped(messages) => {
             model.ledger.totals.skipped += messages;
@@ -102,7 +106,11 @@ fn tick(model: &mut Model, now: crate::capture::Timestamp) -> Vec<Effect> {
     if model.paused {
         return Vec::new();
     }
-    let ages = model.ledger.connections.values().any(|connection| connection.open_calls > 0);
+    let ages = model
+        .ledger
+        .connections
+        .values()
+        .any(|connection| connection.open_calls > 0);
     model.now = now.max(model.ledger.newest);
     if !ages {
         return Vec::new();
@@ -113,7 +121,9 @@ fn tick(model: &mut Model, now: crate::capture::Timestamp) -> Vec<Effect> {
 
 /// Makes the page that is open anew; what it shows and is not in memory is to be fetched.
 fn refresh_page(model: &mut Model) -> Vec<Effect> {
-    let Some((subject, mut reading)) = model.pages.pop() else { return Vec::new() };
+    let Some((subject, mut reading)) = model.pages.pop() else {
+        return Vec::new();
+    };
     reading.show(model.page(subject, &reading.folded));
     model.pages.push((subject, reading));
     Vec::new()
@@ -125,9 +135,9 @@ fn look_at_the_worst(model: &mut Model) {
         return;
     }
     let calls = &model.ledger.calls;
-    let abandoned = calls.iter().filter(|(_, call)| {
-        call.state() == super::model::State::Over(Outcome::Abandoned)
-    });
+    let abandoned = calls
+        .iter()
+        .filter(|(_, call)| call.state() == super::model::State::Over(Outcome::Abandoned));
     let worst = abandoned.max_by_key(|(number, call)| (call.abandoned, std::cmp::Reverse(*number)));
     let first = worst.or_else(|| calls.iter().find(|(_, call)| !call.findings.is_empty()));
     if let Some((number, _)) = first {

@@ -100,6 +100,14 @@ impl Call {
         }
     }
 
+    /// Whether it is thought to be abandoned, and not shown to be.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.state() == State::Over(Outcome::Abandoned)
+            && self
+                .abandoned
+                .is_some_and(|sure| sure < Confidence::Confirmed)
+    }
+
     /// Whether time still counts for it.
     pub(crate) fn is_open(&self) -> bool {
         self.outcome.is_none() && self.answer.is_none() && self.cancel.is_none()

@@ -80,7 +80,10 @@ impl Connection {
     }
 
     pub(crate) fn has(&self, pid: Pid) -> bool {
-        [&self.client, &self.server].into_iter().flatten().any(|party| party.pid == pid)
+        [&self.client, &self.server]
+            .into_iter()
+            .flatten()
+            .any(|party| party.pid == pid)
     }
 
     /// Takes the best names that are known: the processes', else what they call themselves.
@@ -112,7 +115,9 @@ impl Connection {
             (Kind::Response { id: Some(id), .. }, Side::Server)
                 if self.initialize.as_ref() == Some(id) =>
             {
-                let Some(result) = frame.result(message) else { return false };
+                let Some(result) = frame.result(message) else {
+                    return false;
+                };
                 let version = path(result, &["protocolVersion"]).and_then(as_str);
                 self.revision = version.map(|version| observed(&version, NAME).into());
                 self.server_info = program(result, &["serverInfo"]);
@@ -128,7 +133,10 @@ fn name(processes: &Processes, party: Option<&Party>, own: Option<&str>) -> Box<
         && (party.exe.is_some() || processes.knows(party.pid))
     {
         let name = processes.names.of_party(Some(party));
-        return name.rsplit_once('[').map_or(name.as_str(), |(name, _)| name).into();
+        return name
+            .rsplit_once('[')
+            .map_or(name.as_str(), |(name, _)| name)
+            .into();
     }
     match (own.and_then(|own| own.split(' ').next()), party) {
         (Some(own), _) => own.into(),
@@ -168,7 +176,13 @@ impl Processes {
             return false;
         };
         self.names.handle_event(event);
-        self.by_pid.insert(*pid, Process { exe: exe.clone(), argv: argv.clone() });
+        self.by_pid.insert(
+            *pid,
+            Process {
+                exe: exe.clone(),
+                argv: argv.clone(),
+            },
+        );
         true
     }
 
@@ -183,6 +197,8 @@ impl Processes {
     }
 
     fn knows(&self, pid: Pid) -> bool {
-        self.by_pid.get(&pid).is_some_and(|process| !process.argv.is_empty() || process.exe.is_some())
+        self.by_pid
+            .get(&pid)
+            .is_some_and(|process| !process.argv.is_empty() || process.exe.is_some())
     }
 }

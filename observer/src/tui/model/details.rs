@@ -31,8 +31,15 @@ pub(super) fn call(page: &mut Page, model: &Model, number: u32, folded: &BTreeSe
     };
     let name = title(&call.method, call.name.as_deref(), Some(&call.id));
     let state = format!("  {}", call.state().word());
-    page.spans(0, vec![(Ink::Strong, name), (state_ink(call.state()), state)]);
-    page.prose(0, Ink::Plain, &format!("{}.", wording::sentence(call, model.now)));
+    page.spans(
+        0,
+        vec![(Ink::Strong, name), (state_ink(call.state()), state)],
+    );
+    page.prose(
+        0,
+        Ink::Plain,
+        &format!("{}.", wording::sentence(call, model.now)),
+    );
     for found in wording::standing(&model.ledger, call) {
         page.heading("Why");
         about_finding(page, found, Some(call));
@@ -52,13 +59,17 @@ pub(super) fn call(page: &mut Page, model: &Model, number: u32, folded: &BTreeSe
 }
 
 pub(super) fn finding(page: &mut Page, model: &Model, at: u32, folded: &BTreeSet<Fold>) {
-    let Some(found) = model.ledger.findings.get(at as usize) else { return };
+    let Some(found) = model.ledger.findings.get(at as usize) else {
+        return;
+    };
     if let Some(number) = found.call.filter(|_| !found.superseded) {
         return call(page, model, number, folded);
     }
     about_finding(page, found, None);
-    if let Some(connection) =
-        found.finding.conn.and_then(|conn| model.ledger.connections.get(&conn))
+    if let Some(connection) = found
+        .finding
+        .conn
+        .and_then(|conn| model.ledger.connections.get(&conn))
     {
         page.heading("Connection");
         wording::connection(page, &model.ledger, connection);
@@ -66,13 +77,21 @@ pub(super) fn finding(page: &mut Page, model: &Model, at: u32, folded: &BTreeSet
 }
 
 pub(super) fn connection(page: &mut Page, model: &Model, conn: ConnId) {
-    let Some(connection) = model.ledger.connections.get(&conn) else { return };
+    let Some(connection) = model.ledger.connections.get(&conn) else {
+        return;
+    };
     let title = format!("{}  {}", connection.title(), connection.word());
     page.prose(0, Ink::Strong, &title);
     page.blank();
     wording::connection(page, &model.ledger, connection);
     let of_it = |found: &&super::Found| found.finding.conn == Some(conn) && !found.superseded;
-    let found: Vec<_> = model.ledger.findings.iter().filter(of_it).take(LISTED).collect();
+    let found: Vec<_> = model
+        .ledger
+        .findings
+        .iter()
+        .filter(of_it)
+        .take(LISTED)
+        .collect();
     if !found.is_empty() {
         page.heading("Findings");
     }
@@ -93,7 +112,9 @@ pub(super) fn frame(page: &mut Page, model: &Model, number: u32, folded: &BTreeS
         return;
     };
     page.prose(0, Ink::Strong, &frame.label);
-    let from = frame.from.map_or(String::new(), |from| format!(" from the {}", from.word()));
+    let from = frame
+        .from
+        .map_or(String::new(), |from| format!(" from the {}", from.word()));
     let what = format!("At {}{from}, {}.", time(frame.at), size(frame.bytes));
     page.prose(0, Ink::Plain, &what);
     let call = frame.call.and_then(|call| model.ledger.calls.get(call));
@@ -101,7 +122,10 @@ pub(super) fn frame(page: &mut Page, model: &Model, number: u32, folded: &BTreeS
         let name = title(&call.method, call.name.as_deref(), Some(&call.id));
         let text = format!("It belongs to {name}: {}.", call.state().word());
         let of = frame.call;
-        page.marked(|line| line.call = of, |page| page.prose(0, Ink::Note, &text));
+        page.marked(
+            |line| line.call = of,
+            |page| page.prose(0, Ink::Note, &text),
+        );
     }
     match (&frame.body, frame.is_message()) {
         (_, true) => message_part(page, model, "Text", number, folded),
@@ -113,10 +137,19 @@ pub(super) fn frame(page: &mut Page, model: &Model, number: u32, folded: &BTreeS
 /// The beginning of a frame's text.
 pub(super) fn excerpt(number: u32, model: &Model, columns: usize) -> Vec<Line> {
     let mut page = Page::new(columns);
-    let Some(frame) = model.ledger.frames.get(number) else { return page.lines };
+    let Some(frame) = model.ledger.frames.get(number) else {
+        return page.lines;
+    };
     match (&frame.body, frame.text()) {
         (_, Some(text)) => json(&mut page, number, text, &BTreeSet::new()),
-        (Body::Here(event), None) => other(&mut page, event),
+        (Body::Here(event), None) => {
+            page.prose(
+                1,
+                Ink::Plain,
+                &format!("At {}: {}.", time(frame.at), frame.label),
+            );
+            other(&mut page, event);
+        }
         (Body::InLog(_) | Body::Gone, None) => away(&mut page, frame),
     }
     page.lines
@@ -133,12 +166,19 @@ fn other(page: &mut Page, event: &Event) {
 
 fn about_finding(page: &mut Page, found: &super::Found, call: Option<&Call>) {
     wording::verdict_line(page, found);
-    page.prose(1, Ink::Plain, &format!("{}.", capital(&printable(&found.finding.message))));
+    page.prose(
+        1,
+        Ink::Plain,
+        &format!("{}.", capital(&printable(&found.finding.message))),
+    );
     page.blank();
     wording::steps(page, &found.finding, call);
     if let Some(spec) = &found.finding.spec {
         page.blank();
-        let spec = vec![(Ink::Dim, "Specification: ".into()), (Ink::Plain, printable(spec))];
+        let spec = vec![
+            (Ink::Dim, "Specification: ".into()),
+            (Ink::Plain, printable(spec)),
+        ];
         page.hanging(1, 3, spec);
     }
 }
@@ -150,21 +190,41 @@ fn facts(page: &mut Page, model: &Model, call: &Call) {
         let text = format!("{} {}, MCP {revision}", connection.id, connection.title());
         page.pair("connection", Ink::Plain, &text);
     }
-    let from = if call.from == Side::Client { "host to server" } else { "server to host" };
+    let from = if call.from == Side::Client {
+        "host to server"
+    } else {
+        "server to host"
+    };
     page.pair("direction", Ink::Plain, from);
     let ended = call.ended.map_or("not yet".into(), time);
     let took = span(call.took(model.now));
-    page.pair("time", Ink::Plain, &format!("sent {}, ended {ended}, {took}", time(call.sent)));
+    page.pair(
+        "time",
+        Ink::Plain,
+        &format!("sent {}, ended {ended}, {took}", time(call.sent)),
+    );
     if let Some((from, until)) = call.waste(model.now) {
-        let text = format!("{}, from {} to {}", span(until.since(from)), time(from), time(until));
+        let text = format!(
+            "{}, from {} to {}",
+            span(until.since(from)),
+            time(from),
+            time(until)
+        );
         page.pair("wasted", Ink::Accent, &text);
     }
     let answer = call.response_bytes.map_or("none".into(), size);
     let sizes = format!("request {}, answer {answer}", size(call.request_bytes));
     page.pair("size", Ink::Plain, &sizes);
     if let Some(cancel) = &call.cancel {
-        let reason = cancel.reason.as_deref().map_or("without a reason".into(), printable);
-        page.pair("cancelled", Ink::Note, &format!("{}: {reason}", time(cancel.at)));
+        let reason = cancel
+            .reason
+            .as_deref()
+            .map_or("without a reason".into(), printable);
+        page.pair(
+            "cancelled",
+            Ink::Note,
+            &format!("{}: {reason}", time(cancel.at)),
+        );
     }
 }
 
@@ -190,7 +250,10 @@ fn related(page: &mut Page, model: &Model, number: u32, call: &Call) {
         };
         let state = known.state().word().to_owned();
         let spans = vec![
-            (Ink::Plain, format!("{:>9}  #{}  {apart}  ", time(known.sent), known.id)),
+            (
+                Ink::Plain,
+                format!("{:>9}  #{}  {apart}  ", time(known.sent), known.id),
+            ),
             (state_ink(known.state()), state),
         ];
         page.marked(|line| line.call = Some(other), |page| page.spans(1, spans));
@@ -198,24 +261,44 @@ fn related(page: &mut Page, model: &Model, number: u32, call: &Call) {
 }
 
 fn progress(page: &mut Page, model: &Model, number: u32) {
-    let Some(call) = model.ledger.calls.get(number).filter(|call| call.progress > 0) else {
+    let Some(call) = model
+        .ledger
+        .calls
+        .get(number)
+        .filter(|call| call.progress > 0)
+    else {
         return;
     };
     page.heading("Progress");
     let many = count(call.progress, "notification");
-    page.prose(1, Ink::Plain, &format!("{many} from the {}.", call.from.peer().word()));
+    page.prose(
+        1,
+        Ink::Plain,
+        &format!("{many} from the {}.", call.from.peer().word()),
+    );
     let frames = &model.ledger.frames;
     let from = call.request.unwrap_or(frames.range().start);
     let of_it = (from..frames.range().end)
         .take(REACH)
         .filter_map(|at| frames.get(at).map(|frame| (at, frame)))
-        .filter(|(_, frame)| {
-            frame.call == Some(number) && frame.kind == Kind::Notification
-        });
-    for (at, frame) in of_it.filter(|(_, frame)| &*frame.label == PROGRESS).take(LISTED) {
-        let text = frame.text().and_then(params).map(printable).unwrap_or_default();
-        let spans = vec![(Ink::Dim, format!("{:>9}  ", time(frame.at))), (Ink::Text, text)];
-        page.marked(|line| line.frame = Some(at), |page| page.hanging(1, 12, spans));
+        .filter(|(_, frame)| frame.call == Some(number) && frame.kind == Kind::Notification);
+    for (at, frame) in of_it
+        .filter(|(_, frame)| &*frame.label == PROGRESS)
+        .take(LISTED)
+    {
+        let text = frame
+            .text()
+            .and_then(params)
+            .map(printable)
+            .unwrap_or_default();
+        let spans = vec![
+            (Ink::Dim, format!("{:>9}  ", time(frame.at))),
+            (Ink::Text, text),
+        ];
+        page.marked(
+            |line| line.frame = Some(at),
+            |page| page.hanging(1, 12, spans),
+        );
     }
 }
 
@@ -233,7 +316,9 @@ fn message_part(
     number: u32,
     folded: &BTreeSet<Fold>,
 ) {
-    let Some(frame) = model.ledger.frames.get(number) else { return };
+    let Some(frame) = model.ledger.frames.get(number) else {
+        return;
+    };
     page.blank();
     let part = Fold::Part(name);
     let shut = folded.contains(&part);
@@ -241,7 +326,12 @@ fn message_part(
     let note = format!("  {} at {}", size(frame.bytes), time(frame.at));
     page.marked(
         |line| (line.fold, line.frame) = (Some(part), Some(number)),
-        |page| page.spans(0, vec![(Ink::Heading, format!("{sign} {name}")), (Ink::Dim, note)]),
+        |page| {
+            page.spans(
+                0,
+                vec![(Ink::Heading, format!("{sign} {name}")), (Ink::Dim, note)],
+            )
+        },
     );
     if shut {
         return;
@@ -273,10 +363,16 @@ fn json(page: &mut Page, number: u32, text: &str, folded: &BTreeSet<Fold>) {
     if shown.rest > 0 {
         let rest = size(shown.rest as u64);
         let (text, fold) = match more {
-            false => (format!("… {rest} more: Space shows them"), Some(Fold::More(number))),
+            false => (
+                format!("… {rest} more: Space shows them"),
+                Some(Fold::More(number)),
+            ),
             true => (format!("… {rest} more: y copies the whole message"), None),
         };
-        page.marked(|line| line.fold = fold, |page| page.prose(2, Ink::Note, &text));
+        page.marked(
+            |line| line.fold = fold,
+            |page| page.prose(2, Ink::Note, &text),
+        );
     }
 }
 

@@ -21,7 +21,11 @@ enum Change<'a> {
 pub(super) fn compare(page: &mut Page, ledger: &Ledger, one: u32, other: u32) {
     for (sign, ink, number) in [("-", Ink::Removed, one), ("+", Ink::Added, other)] {
         if let Some(frame) = ledger.frames.get(number) {
-            page.prose(0, ink, &format!("{sign} {}  {}", time(frame.at), frame.label));
+            page.prose(
+                0,
+                ink,
+                &format!("{sign} {}  {}", time(frame.at), frame.label),
+            );
         }
     }
     page.blank();
@@ -37,7 +41,11 @@ pub(super) fn compare(page: &mut Page, ledger: &Ledger, one: u32, other: u32) {
         })
     };
     let (Some((one, rest)), Some((other, other_rest))) = (lines(one), lines(other)) else {
-        page.prose(0, Ink::Dim, "One of the two is no message, or its text has left memory.");
+        page.prose(
+            0,
+            Ink::Dim,
+            "One of the two is no message, or its text has left memory.",
+        );
         return;
     };
     let mut equal = true;
@@ -53,7 +61,11 @@ pub(super) fn compare(page: &mut Page, ledger: &Ledger, one: u32, other: u32) {
         page.hanging(0, indent + 4, spans);
     }
     if rest + other_rest > 0 {
-        page.prose(0, Ink::Note, &format!("Only the first {LINES} lines of each are compared."));
+        page.prose(
+            0,
+            Ink::Note,
+            &format!("Only the first {LINES} lines of each are compared."),
+        );
     } else if equal {
         page.prose(0, Ink::Good, "They say the same.");
     }
@@ -62,7 +74,11 @@ pub(super) fn compare(page: &mut Page, ledger: &Ledger, one: u32, other: u32) {
 /// What must be taken away and added to make one into the other; the common beginning and end
 /// first, so that long messages with small differences cost little.
 fn diff<'a>(one: &'a [String], other: &'a [String]) -> Vec<Change<'a>> {
-    let head = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    let head = one
+        .iter()
+        .zip(other)
+        .take_while(|(one, other)| one == other)
+        .count();
     let (one_rest, other_rest) = (&one[head..], &other[head..]);
     let tail = one_rest.iter().rev().zip(other_rest.iter().rev());
     let tail = tail.take_while(|(one, other)| one == other).count();

@@ -79,7 +79,10 @@ impl Line {
 
 impl Page {
     pub(crate) fn new(columns: usize) -> Self {
-        Self { lines: Vec::new(), columns }
+        Self {
+            lines: Vec::new(),
+            columns,
+        }
     }
 
     pub(crate) fn blank(&mut self) {
@@ -154,7 +157,11 @@ fn wrap_after(text: &str, used: usize, columns: usize, hang: usize) -> Vec<Strin
     }
     let head = lines[0].clone();
     let rest = text.get(head.len()..).unwrap_or_default().trim_start();
-    let rest = if rest.is_empty() { Vec::new() } else { wrap(rest, room) };
+    let rest = if rest.is_empty() {
+        Vec::new()
+    } else {
+        wrap(rest, room)
+    };
     [head].into_iter().chain(rest).collect()
 }
 
@@ -177,7 +184,10 @@ impl Reading {
     pub(crate) fn settle(&mut self, height: usize) {
         let least = (self.cursor + 1).saturating_sub(height);
         let most = self.lines.len().saturating_sub(height);
-        self.top = self.top.clamp(least, self.cursor.max(least)).min(most.max(least));
+        self.top = self
+            .top
+            .clamp(least, self.cursor.max(least))
+            .min(most.max(least));
     }
 
     /// Folds or unfolds what is on the line that is looked at.
@@ -201,7 +211,9 @@ impl Reading {
             false => (self.cursor + step) % count,
             true => (self.cursor + count - step) % count,
         };
-        let found = (1..=count).map(at).find(|at| self.lines[*at].contains(&self.search));
+        let found = (1..=count)
+            .map(at)
+            .find(|at| self.lines[*at].contains(&self.search));
         found.inspect(|at| self.cursor = *at).is_some()
     }
 }
@@ -217,7 +229,10 @@ mod tests {
         let text: Vec<_> = page.lines.iter().map(Line::text).collect();
         assert_eq!(
             text,
-            ["  sent        at the time", "              when it was sent"]
+            [
+                "  sent        at the time when",
+                "              it was sent"
+            ]
         );
     }
 
@@ -227,7 +242,10 @@ mod tests {
         for text in ["one", "two", "Once"] {
             page.prose(0, Ink::Plain, text);
         }
-        let mut reading = Reading { search: "on".into(), ..Reading::default() };
+        let mut reading = Reading {
+            search: "on".into(),
+            ..Reading::default()
+        };
         reading.show(page.lines);
         assert!(reading.find(false) && reading.cursor == 2);
         assert!(reading.find(false) && reading.cursor == 0);

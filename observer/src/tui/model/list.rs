@@ -22,7 +22,10 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) fn following() -> Self {
-        Self { follow: true, ..Self::default() }
+        Self {
+            follow: true,
+            ..Self::default()
+        }
     }
 
     /// Begins to choose anew; the row that is looked at is kept where it is chosen again.
@@ -49,7 +52,8 @@ impl List {
         }
         let from = self.examined.max(entries.start);
         let until = entries.end.min(from.saturating_add(budget));
-        self.chosen.extend((from..until).filter(|row| is_wanted(*row)));
+        self.chosen
+            .extend((from..until).filter(|row| is_wanted(*row)));
         self.examined = self.examined.max(until);
         if self.follow {
             self.cursor = usize::MAX;
@@ -146,7 +150,9 @@ impl List {
     /// The rows that fit on so many lines, with the one that is looked at among them.
     pub(crate) fn window(&self, lines: usize) -> Range<usize> {
         let cursor = self.cursor();
-        let top = self.top.clamp((cursor + 1).saturating_sub(lines), cursor);
+        let top = self
+            .top
+            .clamp((cursor + 1).saturating_sub(lines.max(1)), cursor);
         let top = top.min(self.len().saturating_sub(lines));
         top..self.len().min(top + lines)
     }

@@ -47,8 +47,13 @@ pub(crate) enum Screen {
 }
 
 impl Screen {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Connections, Self::Calls, Self::Findings, Self::Frames, Self::Timeline];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Connections,
+        Self::Calls,
+        Self::Findings,
+        Self::Frames,
+        Self::Timeline,
+    ];
 
     pub(crate) const fn title(self) -> &'static str {
         match self {
@@ -163,7 +168,13 @@ const PRINTED_LINE: usize = 4 << 10;
 impl Model {
     /// A view of what comes from `source`, that keeps to about `memory` bytes.
     pub(crate) fn new(source: Source, memory: usize) -> Self {
-        let list = || if source.live { List::following() } else { List::default() };
+        let list = || {
+            if source.live {
+                List::following()
+            } else {
+                List::default()
+            }
+        };
         Self {
             ledger: Ledger::new(memory),
             now: Timestamp::ZERO,
@@ -225,7 +236,10 @@ impl Model {
 
     pub(crate) fn current_finding(&self) -> Option<(u32, &Found)> {
         let at = self.findings.current()?;
-        self.ledger.findings.get(at as usize).map(|found| (at, found))
+        self.ledger
+            .findings
+            .get(at as usize)
+            .map(|found| (at, found))
     }
 
     pub(crate) fn current_frame(&self) -> Option<(u32, &Frame)> {
@@ -240,7 +254,11 @@ impl Model {
 
     /// From when to when the timeline goes where nothing else is asked for.
     pub(crate) fn whole(&self) -> (Timestamp, Timestamp) {
-        let start = self.ledger.calls.first().map_or(Timestamp::ZERO, |call| call.sent);
+        let start = self
+            .ledger
+            .calls
+            .first()
+            .map_or(Timestamp::ZERO, |call| call.sent);
         let end = self.now.max(self.ledger.newest);
         (start, end.max(start + std::time::Duration::from_millis(1)))
     }
@@ -256,7 +274,11 @@ impl Rate {
         let new = u128::from(messages.saturating_sub(self.seen));
         let per_second = u64::try_from(new * 1_000 / passed).unwrap_or(u64::MAX);
         let changed = per_second != self.per_second;
-        *self = Self { since: now, seen: messages, per_second };
+        *self = Self {
+            since: now,
+            seen: messages,
+            per_second,
+        };
         changed
     }
 }
@@ -294,7 +316,10 @@ fn shown(line: &[u8]) -> String {
     while let Some(char) = chars.next() {
         if char == '\u{1b}' && chars.peek() == Some(&'[') {
             // A control sequence ends with its first letter.
-            chars.by_ref().skip(1).find(|char| ('@'..='~').contains(char));
+            chars
+                .by_ref()
+                .skip(1)
+                .find(|char| ('@'..='~').contains(char));
         } else {
             out.push(char);
         }

@@ -19,20 +19,39 @@ const NAME: usize = 120;
 impl Ledger {
     pub(super) fn observe(&mut self, at: Timestamp, event: Event, origin: Option<LogPlace>) {
         if self.processes.handle_event(&event) {
-            let Self { connections, processes, .. } = self;
-            connections.values_mut().for_each(|connection| connection.rename(processes));
+            let Self {
+                connections,
+                processes,
+                ..
+            } = self;
+            connections
+                .values_mut()
+                .for_each(|connection| connection.rename(processes));
         }
         let mut seen = self.describe(at, &event);
         seen.origin = origin;
         let number = self.frames.range().end;
-        if let Event::Message { conn, from, bytes, frame, .. } = &event {
+        if let Event::Message {
+            conn,
+            from,
+            bytes,
+            frame,
+            ..
+        } = &event
+        {
             self.totals.messages += 1;
             self.totals.bytes += bytes;
             let connection = self.connection(*conn, at);
             connection.messages += 1;
             connection.bytes += bytes;
             for message in frame.messages() {
-                let sent = Sent { at, conn: *conn, from: *from, bytes: *bytes, number };
+                let sent = Sent {
+                    at,
+                    conn: *conn,
+                    from: *from,
+                    bytes: *bytes,
+                    number,
+                };
                 seen.call = self.message(sent, frame, message).or(seen.call);
                 self.learn(*conn, *from, frame, message);
             }
@@ -42,7 +61,11 @@ impl Ledger {
     }
 
     fn learn(&mut self, conn: ConnId, from: Side, frame: &jsonrpc::Frame, message: &Message) {
-        let Self { connections, processes, .. } = self;
+        let Self {
+            connections,
+            processes,
+            ..
+        } = self;
         if let Some(connection) = connections.get_mut(&conn)
             && connection.learn(from, frame, message)
         {
@@ -55,7 +78,11 @@ impl Ledger {
         let (place, from, kind, bytes, label) = match event {
             Event::ProcessSeen { pid, ppid, .. } => {
                 let by = ppid.map(|ppid| format!(", started by {}", self.processes.names.of(ppid)));
-                let label = format!("{} seen{}", self.processes.names.of(*pid), by.unwrap_or_default());
+                let label = format!(
+                    "{} seen{}",
+                    self.processes.names.of(*pid),
+                    by.unwrap_or_default()
+                );
                 (Place::Process(*pid), None, Kind::Process, 0, label)
             }
             Event::ProcessExec { pid, .. } => {
@@ -69,7 +96,11 @@ impl Ledger {
                     Some(Fate::Signal(signal)) => format!(" by signal {signal}"),
                 };
                 let label = format!("{} ended{how}", self.processes.names.of(*pid));
-                if !self.connections.values().any(|connection| connection.has(*pid)) {
+                if !self
+                    .connections
+                    .values()
+                    .any(|connection| connection.has(*pid))
+                {
                     self.processes.forget(*pid);
                 }
                 (Place::Process(*pid), None, Kind::Process, 0, label)
@@ -78,30 +109,66 @@ impl Ledger {
                 let label = self.connection_changed(at, *conn, change);
                 (Place::Connection(*conn), None, Kind::Connection, 0, label)
             }
-            Event::Message { conn, from, bytes, frame, .. } => {
+            Event::Message {
+                conn,
+                from,
+                bytes,
+                frame,
+                ..
+            } => {
                 let (kind, label) = message_label(frame);
                 (Place::Connection(*conn), Some(*from), kind, *bytes, label)
             }
             Event::Noise(noise) => {
                 self.connection(noise.conn, at).noise += 1;
                 let label = noise_label(noise);
-                (Place::Connection(noise.conn), Some(noise.from), Kind::Noise, noise.bytes, label)
+                (
+                    Place::Connection(noise.conn),
+                    Some(noise.from),
+                    Kind::Noise,
+                    noise.bytes,
+                    label,
+                )
             }
-            Event::Gap { conn, from, offset, bytes, reason } => {
+            Event::Gap {
+                conn,
+                from,
+                offset,
+                bytes,
+                reason,
+            } => {
                 self.totals.gaps += 1;
                 self.connection(*conn, at).gaps += 1;
                 let missing = bytes.map_or("bytes".into(), size);
                 let label = format!("{missing} unseen at byte {offset}: {}", reason.word());
                 let bytes = bytes.unwrap_or(0);
-                (Place::Connection(*conn), Some(*from), Kind::Gap, bytes, label)
+                (
+                    Place::Connection(*conn),
+                    Some(*from),
+                    Kind::Gap,
+                    bytes,
+                    label,
+                )
             }
             Event::Eof { conn, from } => {
                 let label = format!("the {} closed its writing end", from.word());
-                (Place::Connection(*conn), Some(*from), Kind::Connection, 0, label)
+                (
+                    Place::Connection(*conn),
+                    Some(*from),
+                    Kind::Connection,
+                    0,
+                    label,
+                )
             }
             Event::Refused { conn, from } => {
                 let label = format!("the {} cannot read any more", from.peer().word());
-                (Place::Connection(*conn), Some(*from), Kind::Connection, 0, label)
+                (
+                    Place::Connection(*conn),
+                    Some(*from),
+                    Kind::Connection,
+                    0,
+                    label,
+                )
             }
             Event::Interrupt { pid, kind, sender } => {
                 let by = sender.map(|pid| format!(" from {}", self.processes.names.of(pid)));
@@ -122,18 +189,40 @@ impl Ledger {
                     size(loss.seen),
                     size(loss.unreadable)
                 );
-                let kind = if loss.complete() { Kind::Quiet } else { Kind::Loss };
+                let kind = if loss.complete() {
+                    Kind::Quiet
+                } else {
+                    Kind::Loss
+                };
                 (Place::Everything, None, kind, 0, label)
             }
-            Event::Delivered { conn, from, .. } => {
-                (Place::Connection(*conn), Some(*from), Kind::Quiet, 0, String::new())
-            }
-            Event::NetSend { pid, bytes, .. } => {
-                (Place::Process(*pid), None, Kind::Quiet, *bytes, String::new())
-            }
+            Event::Delivered { conn, from, .. } => (
+                Place::Connection(*conn),
+                Some(*from),
+                Kind::Quiet,
+                0,
+                String::new(),
+            ),
+            Event::NetSend { pid, bytes, .. } => (
+                Place::Process(*pid),
+                None,
+                Kind::Quiet,
+                *bytes,
+                String::new(),
+            ),
         };
         let label = label.into();
-        Frame { at, place, from, kind, bytes, label, call: None, origin: None, body: Body::Gone }
+        Frame {
+            at,
+            place,
+            from,
+            kind,
+            bytes,
+            label,
+            call: None,
+            origin: None,
+            body: Body::Gone,
+        }
     }
 
     fn connection_changed(
@@ -143,15 +232,30 @@ impl Ledger {
         change: &ConnectionChange,
     ) -> String {
         self.connection(conn, at);
-        let Self { connections, processes, .. } = self;
-        let Some(connection) = connections.get_mut(&conn) else { return String::new() };
+        let Self {
+            connections,
+            processes,
+            ..
+        } = self;
+        let Some(connection) = connections.get_mut(&conn) else {
+            return String::new();
+        };
         match change {
-            ConnectionChange::Open { client, server, transport, .. } => {
+            ConnectionChange::Open {
+                client,
+                server,
+                transport,
+                ..
+            } => {
                 connection.client.clone_from(client);
                 connection.server.clone_from(server);
                 connection.transport = Some(*transport);
                 connection.rename(processes);
-                format!("connection {conn} open: {} ({})", connection.title(), transport.word())
+                format!(
+                    "connection {conn} open: {} ({})",
+                    connection.title(),
+                    transport.word()
+                )
             }
             ConnectionChange::Close => {
                 connection.closed = Some(at);
@@ -207,11 +311,16 @@ impl Ledger {
     fn cancelled(&mut self, sent: Sent, params: &str) -> Option<u32> {
         let id = Id::from_raw(member(params, "requestId")?)?;
         let number = self.call_of(sent.conn, sent.from, &id)?;
-        let reason = member(params, "reason").and_then(as_str).map(|reason| reason.into_owned());
+        let reason = member(params, "reason")
+            .and_then(as_str)
+            .map(|reason| reason.into_owned());
         self.change(number, |call| {
             call.cancellation.get_or_insert(sent.number);
             if call.answer.is_none() && call.cancel.is_none() {
-                call.cancel = Some(Cancellation { at: sent.at, reason });
+                call.cancel = Some(Cancellation {
+                    at: sent.at,
+                    reason,
+                });
             }
         });
         Some(number)
@@ -263,7 +372,9 @@ fn print(method: &str, params: Option<&str>) -> u64 {
     let mut hasher = DefaultHasher::new();
     method.hash(&mut hasher);
     for name in ["name", "uri", "arguments"] {
-        params.and_then(|params| member(params, name)).hash(&mut hasher);
+        params
+            .and_then(|params| member(params, name))
+            .hash(&mut hasher);
     }
     hasher.finish()
 }
@@ -274,16 +385,19 @@ fn message_label(frame: &jsonrpc::Frame) -> (Kind, String) {
     };
     let params = frame.params(message);
     let (kind, mut label) = match &message.kind {
-        Rpc::Request { id, method } => {
-            (Kind::Request, title(method, target(params).as_deref(), Some(id)))
-        }
+        Rpc::Request { id, method } => (
+            Kind::Request,
+            title(method, target(params).as_deref(), Some(id)),
+        ),
         Rpc::Notification { method } => {
             let of = params.and_then(|params| member(params, "requestId"));
             let of = of.and_then(Id::from_raw);
             (Kind::Notification, title(method, None, of.as_ref()))
         }
         Rpc::Response { id, outcome } => {
-            let id = id.as_ref().map_or("?".into(), |id| observed(&id.to_string(), NAME));
+            let id = id
+                .as_ref()
+                .map_or("?".into(), |id| observed(&id.to_string(), NAME));
             match outcome {
                 jsonrpc::Outcome::Result => (Kind::Answer, format!("#{id} result")),
                 jsonrpc::Outcome::Error { code } => (Kind::Error, format!("#{id} error {code}")),

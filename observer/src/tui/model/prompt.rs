@@ -31,12 +31,17 @@ impl Purpose {
 
 impl Prompt {
     pub(crate) const fn new(purpose: Purpose, text: String) -> Self {
-        Self { purpose, text, error: None }
+        Self {
+            purpose,
+            text,
+            error: None,
+        }
     }
 
     /// Takes what was typed or pasted; what is no text is left out.
     pub(crate) fn insert(&mut self, text: &str) {
-        self.text.extend(text.chars().filter(|char| !char.is_control()));
+        self.text
+            .extend(text.chars().filter(|char| !char.is_control()));
         self.error = None;
     }
 

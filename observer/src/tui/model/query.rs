@@ -24,13 +24,25 @@ pub(crate) const FIELDS: [(&str, &str); 14] = [
     ("method", "the method: tools/call"),
     ("tool", "the tool, prompt or resource that is named"),
     ("id", "the request's id, whole"),
-    ("outcome", "running, answered, failed, cancelled, abandoned, torn-down, pending, unknown"),
+    (
+        "outcome",
+        "running, answered, failed, cancelled, abandoned, torn-down, pending, unknown",
+    ),
     ("rule", "a finding's rule: abandoned-call"),
     ("severity", "a finding's severity: error, warning, info"),
-    ("confidence", "how sure a finding is: confirmed, probable, possible"),
+    (
+        "confidence",
+        "how sure a finding is: confirmed, probable, possible",
+    ),
     ("took", "how long the call took; with > or <: took>5s"),
-    ("size", "bytes of request and answer, or of a message; with > or <: size>64k"),
-    ("text", "the messages' own text, as far as it is in memory; case counts"),
+    (
+        "size",
+        "bytes of request and answer, or of a message; with > or <: size>64k",
+    ),
+    (
+        "text",
+        "the messages' own text, as far as it is in memory; case counts",
+    ),
 ];
 
 /// What rows must match.
@@ -71,7 +83,10 @@ impl Query {
     /// # Errors
     /// A sentence for the user.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let terms = words(text)?.into_iter().map(term).collect::<Result<_, _>>()?;
+        let terms = words(text)?
+            .into_iter()
+            .map(term)
+            .collect::<Result<_, _>>()?;
         Ok(Self { terms })
     }
 
@@ -81,18 +96,27 @@ impl Query {
 
     /// Whether whole messages must be searched for it.
     pub(crate) fn reads_text(&self) -> bool {
-        self.terms.iter().any(|term| matches!(term.test, Test::Field("text", _)))
+        self.terms
+            .iter()
+            .any(|term| matches!(term.test, Test::Field("text", _)))
     }
 
     pub(crate) fn matches(&self, ledger: &Ledger, facts: &Facts<'_>) -> bool {
-        self.terms.iter().all(|term| term.test.holds(ledger, facts) != term.negated)
+        self.terms
+            .iter()
+            .all(|term| term.test.holds(ledger, facts) != term.negated)
     }
 }
 
 impl<'a> Facts<'a> {
     pub(crate) fn of_call(ledger: &'a Ledger, call: &'a Call) -> Self {
         let conn = Some(call.conn);
-        Self { conn, connection: ledger.connections.get(&call.conn), call: Some(call), ..Self::default() }
+        Self {
+            conn,
+            connection: ledger.connections.get(&call.conn),
+            call: Some(call),
+            ..Self::default()
+        }
     }
 
     pub(crate) fn of_frame(ledger: &'a Ledger, frame: &'a Frame) -> Self {
@@ -102,21 +126,35 @@ impl<'a> Facts<'a> {
         };
         let connection = conn.and_then(|conn| ledger.connections.get(&conn));
         let call = frame.call.and_then(|call| ledger.calls.get(call));
-        Self { conn, connection, call, frame: Some(frame), finding: None }
+        Self {
+            conn,
+            connection,
+            call,
+            frame: Some(frame),
+            finding: None,
+        }
     }
 
     pub(crate) fn of_finding(ledger: &'a Ledger, found: &'a Found) -> Self {
         let conn = found.finding.conn;
         let connection = conn.and_then(|conn| ledger.connections.get(&conn));
         let call = found.call.and_then(|call| ledger.calls.get(call));
-        Self { conn, connection, call, frame: None, finding: Some(found) }
+        Self {
+            conn,
+            connection,
+            call,
+            frame: None,
+            finding: Some(found),
+        }
     }
 
     /// The findings that stand about it.
     fn findings(&self, ledger: &'a Ledger) -> impl Iterator<Item = &'a Found> {
         let of_call = self.call.filter(|_| self.finding.is_none());
         let places = of_call.map_or(&[][..], |call| &call.findings);
-        let listed = places.iter().filter_map(|at| ledger.findings.get(*at as usize));
+        let listed = places
+            .iter()
+            .filter_map(|at| ledger.findings.get(*at as usize));
         self.finding.into_iter().chain(listed)
     }
 
@@ -125,17 +163,18 @@ impl<'a> Facts<'a> {
         let some = |text: Option<&str>| text.is_some_and(accept);
         match field {
             "conn" => self.conn.is_some_and(|conn| accept(&conn.to_string())),
-            "host" => self.connection.is_some_and(|conn| {
-                accept(&conn.host) || some(conn.client_info.as_deref())
-            }),
-            "server" => self.connection.is_some_and(|conn| {
-                accept(&conn.tool) || some(conn.server_info.as_deref())
-            }),
+            "host" => self
+                .connection
+                .is_some_and(|conn| accept(&conn.host) || some(conn.client_info.as_deref())),
+            "server" => self
+                .connection
+                .is_some_and(|conn| accept(&conn.tool) || some(conn.server_info.as_deref())),
             "from" => {
                 let from = self.frame.and_then(|frame| frame.from);
-                from.or(self.call.map(|call| call.from)).is_some_and(|from| {
-                    accept(from.word()) || (from == Side::Client && accept("host"))
-                })
+                from.or(self.call.map(|call| call.from))
+                    .is_some_and(|from| {
+                        accept(from.word()) || (from == Side::Client && accept("host"))
+                    })
             }
             "method" => match (self.call, self.finding) {
                 (Some(call), _) => accept(&call.method),
@@ -152,16 +191,26 @@ impl<'a> Facts<'a> {
                 id.is_some_and(|id| accept(&id.to_string()))
             }
             "outcome" => self.call.is_some_and(|call| accept(call.state().word())),
-            "rule" => self.findings(ledger).any(|found| accept(found.finding.rule)),
-            "severity" => self.findings(ledger).any(|found| accept(found.finding.severity.word())),
-            "confidence" => {
-                self.findings(ledger).any(|found| accept(found.finding.confidence.word()))
-            }
+            "rule" => self
+                .findings(ledger)
+                .any(|found| accept(found.finding.rule)),
+            "severity" => self
+                .findings(ledger)
+                .any(|found| accept(found.finding.severity.word())),
+            "confidence" => self
+                .findings(ledger)
+                .any(|found| accept(found.finding.confidence.word())),
             "text" => {
                 let call = self.call.filter(|_| self.frame.is_none());
-                let own = call.into_iter().flat_map(|call| [call.request, call.answer]);
+                let own = call
+                    .into_iter()
+                    .flat_map(|call| [call.request, call.answer]);
                 let own = own.flatten().filter_map(|frame| ledger.frames.get(frame));
-                self.frame.into_iter().chain(own).filter_map(Frame::text).any(accept)
+                self.frame
+                    .into_iter()
+                    .chain(own)
+                    .filter_map(Frame::text)
+                    .any(accept)
             }
             _ => false,
         }
@@ -169,12 +218,16 @@ impl<'a> Facts<'a> {
 
     fn anywhere(&self, ledger: &Ledger, word: &str) -> bool {
         let accept = |text: &str| contains(text, word);
-        let reason = self.call.and_then(|call| call.cancel.as_ref()?.reason.as_deref());
+        let reason = self
+            .call
+            .and_then(|call| call.cancel.as_ref()?.reason.as_deref());
         ["host", "server", "method", "tool", "id", "outcome", "rule"]
             .iter()
             .any(|field| self.any(ledger, field, &accept))
             || self.frame.is_some_and(|frame| accept(&frame.label))
-            || self.finding.is_some_and(|found| accept(&found.finding.message))
+            || self
+                .finding
+                .is_some_and(|found| accept(&found.finding.message))
             || reason.is_some_and(accept)
     }
 
@@ -193,11 +246,18 @@ impl Test {
             Self::Anywhere(word) => facts.anywhere(ledger, word),
             Self::Field("text", values) => values.iter().any(|value| {
                 let finder = memmem::Finder::new(value);
-                facts.any(ledger, "text", &|text| finder.find(text.as_bytes()).is_some())
+                facts.any(ledger, "text", &|text| {
+                    finder.find(text.as_bytes()).is_some()
+                })
             }),
-            Self::Field(field @ ("id" | "conn" | "outcome" | "severity" | "confidence"), values) => {
+            Self::Field(
+                field @ ("id" | "conn" | "outcome" | "severity" | "confidence"),
+                values,
+            ) => {
                 let accept = |text: &str| {
-                    values.iter().any(|value| text.trim_matches('"').eq_ignore_ascii_case(value))
+                    values
+                        .iter()
+                        .any(|value| text.trim_matches('"').eq_ignore_ascii_case(value))
                 };
                 facts.any(ledger, field, &accept)
             }
@@ -209,9 +269,9 @@ impl Test {
                 let took = call.took(ledger.newest);
                 if *more { took > *limit } else { took < *limit }
             }),
-            Self::Size(more, limit) => {
-                facts.size().is_some_and(|size| if *more { size > *limit } else { size < *limit })
-            }
+            Self::Size(more, limit) => facts
+                .size()
+                .is_some_and(|size| if *more { size > *limit } else { size < *limit }),
         }
     }
 }
@@ -219,7 +279,10 @@ impl Test {
 /// Whether `word` is in `text`; the case of ASCII letters does not count.
 pub(crate) fn contains(text: &str, word: &str) -> bool {
     let (text, word) = (text.as_bytes(), word.as_bytes());
-    word.is_empty() || text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
+    word.is_empty()
+        || text
+            .windows(word.len())
+            .any(|part| part.eq_ignore_ascii_case(word))
 }
 
 /// The words between blanks; quotes hold one together.
@@ -256,14 +319,22 @@ fn term(word: String) -> Result<Term, String> {
     let negated = word.starts_with('-') && word.len() > 1;
     let rest = if negated { &word[1..] } else { &word[..] };
     if let Some(free) = rest.strip_prefix('\0') {
-        return Ok(Term { negated, test: Test::Anywhere(free.into()) });
+        return Ok(Term {
+            negated,
+            test: Test::Anywhere(free.into()),
+        });
     }
     let Some(at) = rest.find([':', '>', '<']) else {
-        return Ok(Term { negated, test: Test::Anywhere(rest.into()) });
+        return Ok(Term {
+            negated,
+            test: Test::Anywhere(rest.into()),
+        });
     };
     let (name, sign, value) = (&rest[..at], &rest[at..=at], &rest[at + 1..]);
     let Some((field, _)) = FIELDS.iter().find(|(field, _)| *field == name) else {
-        return Err(format!("no field {name:?}: ? lists them, quotes search for it"));
+        return Err(format!(
+            "no field {name:?}: ? lists them, quotes search for it"
+        ));
     };
     let more = sign == ">";
     let test = match (*field, sign) {
@@ -278,7 +349,9 @@ fn term(word: String) -> Result<Term, String> {
 }
 
 fn parse_size(text: &str) -> Result<u64, String> {
-    let digits = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text
+        .find(|char: char| !char.is_ascii_digit())
+        .unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let factor = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => Some(1),
@@ -297,13 +370,17 @@ mod tests {
 
     #[test]
     fn a_query_is_read_term_by_term() {
-        let query = Query::parse(r#"outcome:abandoned,failed -tool:slow "took> x" took>1.5s size<2k"#)
-            .expect("a query");
+        let query =
+            Query::parse(r#"outcome:abandoned,failed -tool:slow "took> x" took>1.5s size<2k"#)
+                .expect("a query");
         let term = |negated, test| Term { negated, test };
         assert_eq!(
             query.terms,
             [
-                term(false, Test::Field("outcome", vec!["abandoned".into(), "failed".into()])),
+                term(
+                    false,
+                    Test::Field("outcome", vec!["abandoned".into(), "failed".into()])
+                ),
                 term(true, Test::Field("tool", vec!["slow".into()])),
                 term(false, Test::Anywhere("took> x".into())),
                 term(false, Test::Took(true, Duration::from_millis(1500))),
@@ -315,11 +392,17 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_refused_in_words() {
         for (text, error) in [
-            ("colour:red", "no field \"colour\": ? lists them, quotes search for it"),
+            (
+                "colour:red",
+                "no field \"colour\": ? lists them, quotes search for it",
+            ),
             ("tool:", "tool: what?"),
             ("tool>5", "tool has no order: ask for tool:5"),
             ("took:5s", "ask for took> or took<"),
-            ("took>soon", "give a duration such as 30s, 200ms, 2min or 1h"),
+            (
+                "took>soon",
+                "give a duration such as 30s, 200ms, 2min or 1h",
+            ),
             ("size>many", "give a size such as 500, 64k or 2M"),
             ("\"open", "a quote is open"),
         ] {

@@ -46,7 +46,9 @@ impl Model {
             Subject::Call(_) => "Call".into(),
             Subject::Finding(at) => {
                 let found = self.ledger.findings.get(at as usize);
-                found.map_or("Finding".into(), |found| format!("Finding {}", found.finding.number))
+                found.map_or("Finding".into(), |found| {
+                    format!("Finding {}", found.finding.number)
+                })
             }
             Subject::Frame(_) => "Frame".into(),
             Subject::Connection(conn) => format!("Connection {conn}"),
@@ -59,10 +61,17 @@ impl Model {
     pub(crate) fn frames_of(&self, subject: Subject) -> Vec<u32> {
         match subject {
             Subject::Call(number) => self.ledger.calls.get(number).map_or(Vec::new(), |call| {
-                [call.request, call.answer, call.cancellation].into_iter().flatten().collect()
+                [call.request, call.answer, call.cancellation]
+                    .into_iter()
+                    .flatten()
+                    .collect()
             }),
             Subject::Finding(at) => {
-                let call = self.ledger.findings.get(at as usize).and_then(|found| found.call);
+                let call = self
+                    .ledger
+                    .findings
+                    .get(at as usize)
+                    .and_then(|found| found.call);
                 call.map_or(Vec::new(), |call| self.frames_of(Subject::Call(call)))
             }
             Subject::Frame(number) => vec![number],
@@ -95,7 +104,11 @@ fn help(page: &mut Page) {
          ids, outcomes, rules. field:value asks for a field, commas separate alternatives, - \
          before a term turns it round, quotes hold words together.",
     );
-    page.prose(2, Ink::Text, "outcome:abandoned,failed -tool:slow took>5s \"two words\"");
+    page.prose(
+        2,
+        Ink::Text,
+        "outcome:abandoned,failed -tool:slow took>5s \"two words\"",
+    );
     for (field, meaning) in FIELDS {
         let name = format!("{field:<12}");
         page.hanging(2, 14, vec![(Ink::Key, name), (Ink::Plain, meaning.into())]);

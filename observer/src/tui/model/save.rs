@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::frame::{Body, Frame, Place};
 use super::Model;
+use super::frame::{Body, Frame, Place};
 use crate::capture::Timestamp;
 use crate::record::Record;
 use crate::session::{ConnId, Observed};
@@ -23,8 +23,10 @@ impl Model {
             let places = chosen().flat_map(|call| &call.findings);
             places.filter_map(|at| ledger.findings.get(*at as usize))
         };
-        let named: BTreeSet<Timestamp> =
-            founds().flat_map(|found| &found.finding.evidence).map(|piece| piece.at).collect();
+        let named: BTreeSet<Timestamp> = founds()
+            .flat_map(|found| &found.finding.evidence)
+            .map(|piece| piece.at)
+            .collect();
         let everything = self.filter.1.is_empty() && self.only.is_none();
 
         let mut lines = vec![text(&Record::Header(Box::new(self.source.header.clone())))];
@@ -49,7 +51,9 @@ impl Model {
             }
         }
         lines.extend(founds().map(|found| {
-            text(&Record::from(&verdict::Output::Finding(found.finding.clone())))
+            text(&Record::from(&verdict::Output::Finding(
+                found.finding.clone(),
+            )))
         }));
         (lines, lost)
     }
@@ -66,7 +70,10 @@ impl Model {
 fn line(frame: &Frame) -> Option<SavedLine> {
     match &frame.body {
         Body::Here(event) => {
-            let observed = Observed { at: frame.at, event: (**event).clone() };
+            let observed = Observed {
+                at: frame.at,
+                event: (**event).clone(),
+            };
             Some(text(&Record::from(&observed)))
         }
         Body::InLog(place) => Some(SavedLine::InLog(*place)),

@@ -12,7 +12,10 @@ pub(crate) struct Store<T> {
 
 impl<T> Default for Store<T> {
     fn default() -> Self {
-        Self { entries: VecDeque::new(), first: 0 }
+        Self {
+            entries: VecDeque::new(),
+            first: 0,
+        }
     }
 }
 
@@ -39,7 +42,8 @@ impl<T> Store<T> {
     }
 
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
-        self.entries.get_mut(number.checked_sub(self.first)? as usize)
+        self.entries
+            .get_mut(number.checked_sub(self.first)? as usize)
     }
 
     /// The numbers of the entries that are there.

@@ -25,7 +25,9 @@ pub(super) fn sentence(call: &Call, now: Timestamp) -> String {
     let text = match call.state() {
         State::Running => format!("{peer} has worked on it for {took}{progress}"),
         State::Over(Outcome::Answered) => {
-            let bytes = call.response_bytes.map_or(String::new(), |bytes| format!(", {}", size(bytes)));
+            let bytes = call
+                .response_bytes
+                .map_or(String::new(), |bytes| format!(", {}", size(bytes)));
             format!("{peer} answered after {took}{bytes}{progress}")
         }
         State::Over(Outcome::Failed) => format!("{peer} answered with an error after {took}"),
@@ -33,7 +35,9 @@ pub(super) fn sentence(call: &Call, now: Timestamp) -> String {
             let cancel = call.cancel.as_ref();
             let after = cancel.map_or(took, |cancel| span(cancel.at.since(call.sent)));
             let reason = cancel.and_then(|cancel| cancel.reason.as_deref());
-            let why = reason.map_or(", without a reason".into(), |why| format!(": {}", printable(why)));
+            let why = reason.map_or(", without a reason".into(), |why| {
+                format!(": {}", printable(why))
+            });
             format!("{asked} cancelled it after {after}{why}")
         }
         State::Over(Outcome::Abandoned) => abandoned(call, now),
@@ -60,7 +64,10 @@ fn abandoned(call: &Call, now: Timestamp) -> String {
         format!(" after {}", span(at.since(call.sent)))
     });
     let wasted = call.waste(now).map_or(String::new(), |(from, until)| {
-        format!("; the server worked on for {} for nobody", span(until.since(from)))
+        format!(
+            "; the server worked on for {} for nobody",
+            span(until.since(from))
+        )
     });
     format!("the host {doubt} waiting{after} and never told the server{wasted}")
 }
@@ -121,7 +128,13 @@ pub(super) fn standing<'a>(ledger: &'a Ledger, call: &Call) -> Vec<&'a Found> {
 
 /// `abandoned-call  error, confirmed (it is shown), the host's fault`.
 pub(super) fn verdict_line(page: &mut Page, found: &Found) {
-    let Finding { rule, severity, confidence, side, .. } = &found.finding;
+    let Finding {
+        rule,
+        severity,
+        confidence,
+        side,
+        ..
+    } = &found.finding;
     let sure = match confidence {
         Confidence::Confirmed => "it is shown",
         Confidence::Probable => "hard to explain otherwise",
@@ -134,7 +147,10 @@ pub(super) fn verdict_line(page: &mut Page, found: &Found) {
         side.word(),
         if found.superseded { "; superseded" } else { "" },
     );
-    page.spans(1, vec![(severity_ink(*severity), (*rule).into()), (Ink::Dim, rest)]);
+    page.spans(
+        1,
+        vec![(severity_ink(*severity), (*rule).into()), (Ink::Dim, rest)],
+    );
 }
 
 /// What speaks for a finding, step by step.
@@ -142,32 +158,64 @@ pub(super) fn steps(page: &mut Page, finding: &Finding, call: Option<&Call>) {
     let mut step = |at: Option<Timestamp>, kind: &str, detail: &str| {
         let at = at.map_or(String::new(), time);
         let head = format!("{at:>9}  {kind:<16} ");
-        page.hanging(1, 29, vec![(Ink::Dim, head), (Ink::Plain, capital(&printable(detail)))]);
+        page.hanging(
+            1,
+            29,
+            vec![(Ink::Dim, head), (Ink::Plain, capital(&printable(detail)))],
+        );
     };
     if let Some(call) = call {
         let what = title(&call.method, call.name.as_deref(), Some(&call.id));
-        let who = if call.from == Side::Client { "host" } else { "server" };
-        step(Some(call.sent), "request", &format!("the {who} sent {what}"));
+        let who = if call.from == Side::Client {
+            "host"
+        } else {
+            "server"
+        };
+        step(
+            Some(call.sent),
+            "request",
+            &format!("the {who} sent {what}"),
+        );
     }
     for evidence in &finding.evidence {
         step(Some(evidence.at), evidence.kind, &evidence.detail);
     }
     if finding.rule == "abandoned-call" && call.is_some_and(|call| call.cancel.is_none()) {
-        step(None, "no cancellation", "notifications/cancelled was never sent for it");
+        step(
+            None,
+            "no cancellation",
+            "no notifications/cancelled was sent for it",
+        );
     }
 }
 
 /// What is known about a connection, for the pane and the details.
 pub(super) fn connection(page: &mut Page, ledger: &Ledger, connection: &Connection) {
     let sides = [
-        ("host", &connection.client, &connection.host, &connection.client_info),
-        ("server", &connection.server, &connection.tool, &connection.server_info),
+        (
+            "host",
+            &connection.client,
+            &connection.host,
+            &connection.client_info,
+        ),
+        (
+            "server",
+            &connection.server,
+            &connection.tool,
+            &connection.server_info,
+        ),
     ];
     for (name, party, program, info) in sides {
-        let pid = party.as_ref().map_or(String::new(), |party| format!("[{}]", party.pid));
-        let own = info.as_ref().map_or(String::new(), |info| format!(", calls itself {info}"));
+        let pid = party
+            .as_ref()
+            .map_or(String::new(), |party| format!("[{}]", party.pid));
+        let own = info
+            .as_ref()
+            .map_or(String::new(), |info| format!(", calls itself {info}"));
         page.pair(name, Ink::Strong, &format!("{program}{pid}{own}"));
-        let process = party.as_ref().and_then(|party| ledger.processes.get(party.pid));
+        let process = party
+            .as_ref()
+            .and_then(|party| ledger.processes.get(party.pid));
         if let Some(process) = process {
             let argv: Vec<_> = process.argv.iter().map(|arg| printable(arg)).collect();
             page.pair("", Ink::Dim, &argv.join(" "));
@@ -176,9 +224,15 @@ pub(super) fn connection(page: &mut Page, ledger: &Ledger, connection: &Connecti
     let revision = connection.revision.as_deref().unwrap_or("not known yet");
     page.pair("revision", Ink::Plain, revision);
     let transport = connection.transport.map_or("?", Word::word);
-    let closed = connection.closed.map_or("open".into(), |at| format!("closed at {}", time(at)));
+    let closed = connection
+        .closed
+        .map_or("open".into(), |at| format!("closed at {}", time(at)));
     let since = time(connection.opened);
-    page.pair("transport", Ink::Plain, &format!("{transport}, since {since}, {closed}"));
+    page.pair(
+        "transport",
+        Ink::Plain,
+        &format!("{transport}, since {since}, {closed}"),
+    );
     let calls = format!(
         "{}, {} in flight, {} abandoned",
         count(connection.calls.into(), "call"),
@@ -193,7 +247,15 @@ pub(super) fn connection(page: &mut Page, ledger: &Ledger, connection: &Connecti
         count(connection.noise.into(), "line"),
         count(connection.gaps.into(), "gap")
     );
-    page.pair("traffic", if connection.gaps > 0 { Ink::Warning } else { Ink::Plain }, &traffic);
+    page.pair(
+        "traffic",
+        if connection.gaps > 0 {
+            Ink::Warning
+        } else {
+            Ink::Plain
+        },
+        &traffic,
+    );
 }
 
 pub(crate) const fn state_ink(state: State) -> Ink {
@@ -216,5 +278,7 @@ pub(crate) const fn severity_ink(severity: Severity) -> Ink {
 
 pub(super) fn capital(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+    chars.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
 }

@@ -3,11 +3,11 @@
 use ratatui::crossterm::event::KeyEvent;
 
 use super::{choose, close, open, refresh_page, show};
+use crate::capture::Timestamp;
 use crate::tui::keys::{Action, action};
 use crate::tui::layout::areas;
 use crate::tui::message::Effect;
 use crate::tui::model::{Model, Prompt, Purpose, Screen, Subject};
-use crate::capture::Timestamp;
 
 pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     model.note = None;
@@ -73,7 +73,9 @@ pub(super) fn step(model: &mut Model, by: isize) {
 
 pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
     let subject = match model.screen {
-        Screen::Connections => model.current_connection().map(|conn| Subject::Connection(conn.id)),
+        Screen::Connections => model
+            .current_connection()
+            .map(|conn| Subject::Connection(conn.id)),
         Screen::Calls | Screen::Timeline => model.calls.current().map(Subject::Call),
         Screen::Findings => model.findings.current().map(Subject::Finding),
         Screen::Frames => model.frames.current().map(Subject::Frame),
@@ -93,7 +95,10 @@ fn back(model: &mut Model) {
 }
 
 fn turn(model: &mut Model, by: usize) {
-    let at = Screen::ALL.iter().position(|screen| *screen == model.screen).unwrap_or(0);
+    let at = Screen::ALL
+        .iter()
+        .position(|screen| *screen == model.screen)
+        .unwrap_or(0);
     show(model, Screen::ALL[(at + by) % Screen::ALL.len()]);
 }
 
@@ -115,7 +120,13 @@ fn next_finding(model: &mut Model, forwards: bool) {
     };
     let count = rows.len();
     let place = (1..=count)
-        .map(|step| if forwards { (from + step) % count } else { (from + count - step) % count })
+        .map(|step| {
+            if forwards {
+                (from + step) % count
+            } else {
+                (from + count - step) % count
+            }
+        })
         .find(found);
     match place {
         Some(place) => {
@@ -158,11 +169,15 @@ fn ask(model: &mut Model, purpose: Purpose) {
 fn only(model: &mut Model) {
     let conn = match model.screen {
         Screen::Connections => model.current_connection().map(|conn| conn.id),
-        Screen::Findings => model.current_finding().and_then(|(_, found)| found.finding.conn),
-        Screen::Frames => model.current_frame().and_then(|(_, frame)| match frame.place {
-            crate::tui::model::Place::Connection(conn) => Some(conn),
-            _ => None,
-        }),
+        Screen::Findings => model
+            .current_finding()
+            .and_then(|(_, found)| found.finding.conn),
+        Screen::Frames => model
+            .current_frame()
+            .and_then(|(_, frame)| match frame.place {
+                crate::tui::model::Place::Connection(conn) => Some(conn),
+                _ => None,
+            }),
         Screen::Calls | Screen::Timeline => model.current_call().map(|(_, call)| call.conn),
     };
     model.only = conn.filter(|_| model.only.is_none());
@@ -194,7 +209,9 @@ fn message(model: &Model) -> Option<u32> {
 
 fn mark(model: &mut Model) {
     model.marked = message(model);
-    let label = model.marked.and_then(|number| model.ledger.frames.get(number));
+    let label = model
+        .marked
+        .and_then(|number| model.ledger.frames.get(number));
     model.note = label.map(|frame| format!("marked {}; c compares another with it", frame.label));
 }
 
@@ -210,12 +227,13 @@ fn compare(model: &mut Model) -> Vec<Effect> {
 }
 
 fn copy(model: &mut Model) -> Vec<Effect> {
-    let finding = model.current_finding().filter(|_| model.screen == Screen::Findings);
+    let finding = model
+        .current_finding()
+        .filter(|_| model.screen == Screen::Findings);
     let text = match finding.filter(|_| model.pages.is_empty()) {
         Some((_, found)) => Some(found.finding.message.clone()),
-        None => message(model).and_then(|number| {
-            model.ledger.frames.get(number)?.text().map(str::to_owned)
-        }),
+        None => message(model)
+            .and_then(|number| model.ledger.frames.get(number)?.text().map(str::to_owned)),
     };
     match text {
         Some(text) => {
@@ -230,7 +248,9 @@ fn copy(model: &mut Model) -> Vec<Effect> {
 }
 
 fn fold(model: &mut Model) -> Vec<Effect> {
-    let Some((_, reading)) = model.pages.last_mut() else { return Vec::new() };
+    let Some((_, reading)) = model.pages.last_mut() else {
+        return Vec::new();
+    };
     if reading.toggle() {
         return refresh_page(model);
     }
@@ -262,19 +282,30 @@ fn zoom(model: &mut Model, change: impl FnOnce(u64) -> u64) {
     }
     let looked_at = model.current_call().map(|(_, call)| call.sent);
     let middle = looked_at.filter(|at| (start..end).contains(at));
-    let middle = middle.map_or(start.as_nanos() / 2 + end.as_nanos() / 2, Timestamp::as_nanos);
+    let middle = middle.map_or(
+        start.as_nanos() / 2 + end.as_nanos() / 2,
+        Timestamp::as_nanos,
+    );
     let start = middle.saturating_sub(span / 2).max(whole.0.as_nanos());
-    model.window = Some((Timestamp::from_nanos(start), Timestamp::from_nanos(start + span)));
+    model.window = Some((
+        Timestamp::from_nanos(start),
+        Timestamp::from_nanos(start + span),
+    ));
 }
 
 fn pan(model: &mut Model, later: bool) {
     let whole = model.whole();
-    let Some((start, end)) = model.window else { return };
+    let Some((start, end)) = model.window else {
+        return;
+    };
     let span = end.as_nanos() - start.as_nanos();
     let by = span / 4;
     let start = match later {
         true => (start.as_nanos() + by).min(whole.1.as_nanos().saturating_sub(by)),
         false => start.as_nanos().saturating_sub(by).max(whole.0.as_nanos()),
     };
-    model.window = Some((Timestamp::from_nanos(start), Timestamp::from_nanos(start + span)));
+    model.window = Some((
+        Timestamp::from_nanos(start),
+        Timestamp::from_nanos(start + span),
+    ));
 }

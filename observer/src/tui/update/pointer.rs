@@ -48,7 +48,11 @@ fn click(model: &mut Model, at: Position) -> Vec<Effect> {
         let place = reading.top + line;
         let again = reading.cursor == place;
         reading.go(place);
-        return if again { command::act(model, Action::Fold) } else { Vec::new() };
+        return if again {
+            command::act(model, Action::Fold)
+        } else {
+            Vec::new()
+        };
     }
     let height = usize::from(areas.rows.height);
     let list = model.list_mut(model.screen);
@@ -60,5 +64,9 @@ fn click(model: &mut Model, at: Position) -> Vec<Effect> {
     let again = list.cursor() == place;
     list.follow = false;
     list.go(place);
-    if again { command::open_row(model) } else { Vec::new() }
+    if again {
+        command::open_row(model)
+    } else {
+        Vec::new()
+    }
 }

@@ -7,7 +7,9 @@ use crate::tui::message::Effect;
 use crate::tui::model::{Model, Prompt, Purpose, Query};
 
 pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    let Some(mut prompt) = model.prompt.take() else { return Vec::new() };
+    let Some(mut prompt) = model.prompt.take() else {
+        return Vec::new();
+    };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
         KeyCode::Enter => return finish(model, prompt),

@@ -25,7 +25,13 @@ pub(super) fn calls(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, areas
     let columns = areas.rows.width;
     let several = model.ledger.connections.len() > 1;
     let sizes = columns >= 76;
-    let names = if columns >= NAMES_FROM { NAMES } else if several { 4 } else { 0 };
+    let names = if columns >= NAMES_FROM {
+        NAMES
+    } else if several {
+        4
+    } else {
+        0
+    };
     let fixed = 2 + TIME + 2 + names + STATE + TOOK + if sizes { 2 * SIZE } else { 0 } + 1;
     let flexible = usize::from(columns).saturating_sub(fixed).max(8);
 
@@ -39,7 +45,10 @@ pub(super) fn calls(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, areas
     row.push(Ink::Dim, &left("", 2));
     row.push(Ink::Dim, &right(&head("SENT", Column::Time), TIME));
     row.push(Ink::Dim, "  ");
-    row.push(Ink::Dim, &left(if names > 4 { "CONNECTION" } else { "CON" }, names));
+    row.push(
+        Ink::Dim,
+        &left(if names > 4 { "CONNECTION" } else { "CON" }, names),
+    );
     row.push(Ink::Dim, &left(&head("CALL", Column::Name), flexible));
     row.push(Ink::Dim, &left(&head("STATE", Column::State), STATE));
     row.push(Ink::Dim, &right(&head("TOOK", Column::Took), TOOK));
@@ -51,21 +60,45 @@ pub(super) fn calls(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, areas
 
     let window = model.calls.window(usize::from(areas.rows.height));
     for (place, area) in window.zip(lines(areas.rows)) {
-        let Some(call) = model.calls.rows().get(place).and_then(|row| model.ledger.calls.get(*row))
+        let Some(call) = model
+            .calls
+            .rows()
+            .get(place)
+            .and_then(|row| model.ledger.calls.get(*row))
         else {
             continue;
         };
         let mut row = Row::new(theme, columns);
         let state = call.state();
         let ink = state_ink(state);
-        row.push(ink, if call.findings.is_empty() { "  " } else { " •" });
+        row.push(
+            ink,
+            if call.findings.is_empty() {
+                "  "
+            } else {
+                " •"
+            },
+        );
         row.push(Ink::Dim, &right(&time(call.sent), TIME));
-        row.push(Ink::Dim, &format!(" {}", theme.arrow(call.from == Side::Client)));
+        row.push(
+            Ink::Dim,
+            &format!(" {}", theme.arrow(call.from == Side::Client)),
+        );
         connection(&mut row, model, call, names);
         let what = title(&call.method, call.name.as_deref(), Some(&call.id));
         let quiet = call.name.is_none() && call.findings.is_empty();
-        row.push(if quiet { Ink::Dim } else { Ink::Plain }, &left(&what, flexible));
-        row.push(ink, &left(&format!("{} {}", theme.sign(state), state.word()), STATE));
+        row.push(
+            if quiet { Ink::Dim } else { Ink::Plain },
+            &left(&what, flexible),
+        );
+        let doubt = if call.is_doubtful() { "?" } else { "" };
+        row.push(
+            ink,
+            &left(
+                &format!("{} {}{doubt}", theme.sign(state), state.word()),
+                STATE,
+            ),
+        );
         row.push(Ink::Plain, &right(&span(call.took(model.now)), TOOK));
         if sizes {
             row.push(Ink::Dim, &right(&size(call.request_bytes), SIZE));
@@ -98,6 +131,8 @@ fn connection(row: &mut Row<'_>, model: &Model, call: &Call, columns: usize) {
 /// What a state is called, with its sign.
 pub(super) fn state(theme: &Theme, call: &Call) -> String {
     let state = call.state();
-    let sure = call.abandoned.map_or(String::new(), |sure| format!(" ({})", sure.word()));
+    let sure = call
+        .abandoned
+        .map_or(String::new(), |sure| format!(" ({})", sure.word()));
     format!("{} {}{sure}", theme.sign(state), state.word())
 }

@@ -48,7 +48,11 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn new(theme: &'a Theme, columns: u16) -> Self {
-        Self { theme, spans: Vec::new(), room: usize::from(columns) }
+        Self {
+            theme,
+            spans: Vec::new(),
+            room: usize::from(columns),
+        }
     }
 
     fn push(&mut self, ink: Ink, text: &str) -> &mut Self {
@@ -78,7 +82,10 @@ impl<'a> Row<'a> {
         if chosen {
             self.fill(0);
             for span in &mut self.spans {
-                span.style = span.style.remove_modifier(Modifier::DIM).patch(self.theme.chosen());
+                span.style = span
+                    .style
+                    .remove_modifier(Modifier::DIM)
+                    .patch(self.theme.chosen());
             }
         }
         self.draw(canvas, area);
@@ -87,5 +94,9 @@ impl<'a> Row<'a> {
 
 /// The lines of an area, from its top.
 fn lines(area: Rect) -> impl Iterator<Item = Rect> {
-    (area.top()..area.bottom()).map(move |y| Rect { y, height: 1, ..area })
+    (area.top()..area.bottom()).map(move |y| Rect {
+        y,
+        height: 1,
+        ..area
+    })
 }

@@ -11,13 +11,17 @@ use crate::tui::text::width;
 
 /// A page that fills the screen: its title, its lines, how much of it is seen.
 pub(super) fn page(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, area: Rect) {
-    let Some((_, reading)) = model.pages.last() else { return };
+    let Some((_, reading)) = model.pages.last() else {
+        return;
+    };
     let shown = reading.lines.iter().enumerate().skip(reading.top);
     for ((at, line), area) in shown.zip(lines(area)) {
         let mut row = draw(theme, area.width, line);
         if !reading.search.is_empty() && line.contains(&reading.search) {
             for span in &mut row.spans {
-                span.style = span.style.add_modifier(Modifier::BOLD | Modifier::UNDERLINED);
+                span.style = span
+                    .style
+                    .add_modifier(Modifier::BOLD | Modifier::UNDERLINED);
             }
         }
         row.draw_chosen(canvas, area, at == reading.cursor);
@@ -39,7 +43,14 @@ pub(super) fn pane(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, area: 
         return;
     }
     let (heading, ink) = heading(model, theme);
-    let (first, rest) = (Rect { height: 1, ..area }, Rect { y: area.y + 1, height: area.height - 1, ..area });
+    let (first, rest) = (
+        Rect { height: 1, ..area },
+        Rect {
+            y: area.y + 1,
+            height: area.height - 1,
+            ..area
+        },
+    );
     rule(theme, area.width, &heading, ink).draw(canvas, first);
     let page = brief(model, usize::from(area.width).saturating_sub(2));
     let left_out = page.len() > usize::from(rest.height);
@@ -49,7 +60,11 @@ pub(super) fn pane(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, area: 
     if left_out {
         let more = " Enter: more ";
         let wide = u16::try_from(width(more)).unwrap_or(0).min(area.width);
-        let corner = Rect { x: area.right() - wide, width: wide, ..first };
+        let corner = Rect {
+            x: area.right() - wide,
+            width: wide,
+            ..first
+        };
         let mut row = Row::new(theme, wide);
         row.push(Ink::Dim, more);
         row.draw(canvas, corner);
@@ -60,19 +75,31 @@ fn heading(model: &Model, theme: &Theme) -> (String, Ink) {
     match (model.screen, model.current_call()) {
         (Screen::Calls | Screen::Timeline | Screen::Findings, Some((_, call))) => {
             let what = title(&call.method, call.name.as_deref(), Some(&call.id));
-            (format!("{what}  {}", calls::state(theme, call)), state_ink(call.state()))
+            (
+                format!("{what}  {}", calls::state(theme, call)),
+                state_ink(call.state()),
+            )
         }
         (Screen::Frames, _) => {
             let frame = model.current_frame();
-            (frame.map_or(String::new(), |(_, frame)| frame.label.to_string()), Ink::Plain)
+            (
+                frame.map_or(String::new(), |(_, frame)| frame.label.to_string()),
+                Ink::Plain,
+            )
         }
         (Screen::Connections, _) => {
             let connection = model.current_connection();
-            (connection.map_or(String::new(), |connection| connection.title()), Ink::Plain)
+            (
+                connection.map_or(String::new(), |connection| connection.title()),
+                Ink::Plain,
+            )
         }
         (Screen::Findings, None) => {
             let found = model.current_finding();
-            (found.map_or(String::new(), |(_, found)| found.finding.rule.to_owned()), Ink::Warning)
+            (
+                found.map_or(String::new(), |(_, found)| found.finding.rule.to_owned()),
+                Ink::Warning,
+            )
         }
         _ => (String::new(), Ink::Plain),
     }
@@ -80,11 +107,26 @@ fn heading(model: &Model, theme: &Theme) -> (String, Ink) {
 
 /// The last lines that the observed command has printed.
 pub(super) fn printed(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, area: Rect) {
-    let Some(printed) = model.printed.as_ref().filter(|_| area.height > 1) else { return };
+    let Some(printed) = model.printed.as_ref().filter(|_| area.height > 1) else {
+        return;
+    };
     let beside = area.x > 0;
-    let area = if beside { Rect { x: area.x + 1, width: area.width.saturating_sub(1), ..area } } else { area };
-    rule(theme, area.width, "the command's output", Ink::Plain).draw(canvas, Rect { height: 1, ..area });
-    let rest = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    let area = if beside {
+        Rect {
+            x: area.x + 1,
+            width: area.width.saturating_sub(1),
+            ..area
+        }
+    } else {
+        area
+    };
+    rule(theme, area.width, "the command's output", Ink::Plain)
+        .draw(canvas, Rect { height: 1, ..area });
+    let rest = Rect {
+        y: area.y + 1,
+        height: area.height - 1,
+        ..area
+    };
     let open = Some(printed.open()).filter(|line| !line.is_empty());
     let all: Vec<String> = printed.lines.iter().cloned().chain(open).collect();
     let from = all.len().saturating_sub(usize::from(rest.height));

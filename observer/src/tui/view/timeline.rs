@@ -60,7 +60,11 @@ pub(super) fn timeline(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, ar
     let marks = interrupts(model, &scale);
     let window = model.calls.window(usize::from(areas.rows.height));
     for (place, area) in window.clone().zip(lines(areas.rows)) {
-        let Some(call) = model.calls.rows().get(place).and_then(|row| model.ledger.calls.get(*row))
+        let Some(call) = model
+            .calls
+            .rows()
+            .get(place)
+            .and_then(|row| model.ledger.calls.get(*row))
         else {
             continue;
         };
@@ -75,7 +79,11 @@ pub(super) fn timeline(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, ar
         }
         row.draw_chosen(canvas, area, place == model.calls.cursor());
     }
-    let legend = Rect { y: areas.rows.bottom().saturating_sub(1), height: 1, ..areas.rows };
+    let legend = Rect {
+        y: areas.rows.bottom().saturating_sub(1),
+        height: 1,
+        ..areas.rows
+    };
     if window.len() < usize::from(areas.rows.height) {
         self::legend(theme, canvas, legend, &marks);
     }
@@ -124,14 +132,19 @@ fn bar(
 
 fn axis(theme: &Theme, canvas: &mut Canvas<'_>, area: Rect, names: usize, scale: &Scale) {
     let mut row = Row::new(theme, area.width);
-    let shown = format!("{} in view", span(std::time::Duration::from_nanos(scale.span)));
+    let shown = format!(
+        "{} in view",
+        span(std::time::Duration::from_nanos(scale.span))
+    );
     row.push(Ink::Dim, &left(&shown, names + 1));
     let tick = 14;
     let ticks = scale.columns / tick;
     for at in 0..ticks.max(1) {
-        let moment = scale.start + u64::try_from(
-            u128::from(scale.span) * u128::from(at * tick) / u128::from(scale.columns.max(1)),
-        ).unwrap_or(0);
+        let moment = scale.start
+            + u64::try_from(
+                u128::from(scale.span) * u128::from(at * tick) / u128::from(scale.columns.max(1)),
+            )
+            .unwrap_or(0);
         let text = format!("|{}", time(Timestamp::from_nanos(moment)));
         row.push(Ink::Dim, &left(&text, usize::try_from(tick).unwrap_or(14)));
     }
