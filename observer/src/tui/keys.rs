@@ -90,7 +90,7 @@ macro_rules! table {
 }
 
 /// The table. The first row that fits is obeyed.
-pub(crate) const KEYS: &[Binding] = table! {
+pub(crate) static KEYS: &[Binding] = table! {
     Page Action::Back, [Key::Plain(KeyCode::Esc), Key::Plain(KeyCode::Backspace), char('q')],
         "back", "back to where you came from";
     Page Action::Search, [char('/')], "search", "search in the page";

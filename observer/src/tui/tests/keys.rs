@@ -150,7 +150,8 @@ fn nothing_is_lost_while_paused() {
     let before = ids(&eye);
     eye.tell(Message::Arrived(later)).tell(Message::Idle);
     assert_eq!(ids(&eye), before);
-    assert!(eye.see(80, 24).contains("PAUSED, 7 more"));
+    let seen = eye.see(80, 24);
+    assert!(seen.contains("PAUSED, 8 more"), "{seen}");
     eye.press("p");
     assert_eq!(ids(&eye).len(), 5);
 }
