@@ -5,6 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -12,8 +13,8 @@ use std::sync::mpsc::TryRecvError;
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, raise, sigaction};
-use nix::unistd::getpid;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::{cursor, event, execute, terminal};
@@ -120,8 +121,11 @@ pub(super) fn show(
     leave: &AtomicBool,
 ) -> Result<(), TerminalError> {
     hear_signals();
+    // Even where it cannot be taken altogether.
+    let _loan = Loan;
     let mut shown = Shown {
-        screen: Screen::take()?,
+        keyboard: Keyboard::open()?,
+        screen: take()?,
         model,
         options,
         clock,
@@ -131,7 +135,7 @@ pub(super) fn show(
     };
     shown.resize();
     let result = shown.go_on(messages, leave);
-    drop(shown);
+    give_back();
     // Whoever ended us expects to see that it did.
     if let Some(signal) = heard() {
         end_by(signal);
@@ -140,6 +144,7 @@ pub(super) fn show(
 }
 
 struct Shown<'a> {
+    keyboard: Keyboard,
     screen: Screen,
     model: Model,
     options: &'a Options,
@@ -209,10 +214,7 @@ impl Shown<'_> {
             return Ok(());
         }
         let (model, theme) = (&self.model, &self.options.theme);
-        let drawn = self
-            .screen
-            .terminal
-            .draw(|canvas| view(model, theme, canvas));
+        let drawn = self.screen.draw(|canvas| view(model, theme, canvas));
         drawn.map_err(TerminalError::draw)?;
         self.model.stale = false;
         self.urgent = false;
@@ -222,8 +224,14 @@ impl Shown<'_> {
 
     /// Waits for keys, and does what they ask for; whether to leave.
     fn read_keys(&mut self, mut wait: Duration) -> Result<bool, TerminalError> {
-        while event::poll(wait).map_err(TerminalError::read)? {
+        loop {
+            if self.keyboard.wait(wait) == Waited::Gone {
+                return Ok(true);
+            }
             wait = Duration::ZERO;
+            if !event::poll(wait).map_err(TerminalError::read)? {
+                return Ok(false);
+            }
             let message = match event::read().map_err(TerminalError::read)? {
                 event::Event::Key(key) => Message::Key(key),
                 event::Event::Mouse(mouse) => Message::Mouse(mouse),
@@ -238,7 +246,6 @@ impl Shown<'_> {
                 }
             }
         }
-        Ok(false)
     }
 
     /// Does what is to be done outside; whether to leave.
@@ -247,7 +254,7 @@ impl Shown<'_> {
             Effect::Quit => return Ok(true),
             Effect::Suspend => self.suspend()?,
             Effect::Redraw => {
-                self.screen.terminal.clear().map_err(TerminalError::draw)?;
+                self.screen = take()?;
                 self.model.stale = true;
             }
             Effect::Copy(text) => {
@@ -276,54 +283,96 @@ impl Shown<'_> {
     /// Gives the terminal back and stops, until the shell resumes us.
     fn suspend(&mut self) -> Result<(), TerminalError> {
         give_back();
-        // Not SIGTSTP: an observation may hold that one back.
-        let _ = kill(getpid(), Signal::SIGSTOP);
-        self.screen = Screen::take()?;
+        // Not SIGTSTP: an observation may hold that one back. And not `kill`, which may stop
+        // another thread first, while this one goes on.
+        let _ = raise(Signal::SIGSTOP);
+        self.screen = take()?;
         self.resize();
         Ok(())
     }
 
     fn resize(&mut self) {
-        if let Ok(size) = self.screen.terminal.size() {
+        if let Ok(size) = self.screen.size() {
             update(&mut self.model, Message::Resize(size.width, size.height));
         }
     }
 }
 
-/// The terminal, while it is ours.
-struct Screen {
-    terminal: Terminal<CrosstermBackend<io::Stdout>>,
+type Screen = Terminal<CrosstermBackend<io::Stdout>>;
+
+/// Where keys come from.
+enum Keyboard {
+    Stdin(io::Stdin),
+    /// Stdin is something else: the log that is read, say.
+    Terminal(File),
+}
+
+/// See [`Keyboard::wait`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waited {
+    /// There may be a key.
+    Perhaps,
+    /// The terminal is gone. crossterm must not be asked any more: it would read nothing for ever.
+    Gone,
+}
+
+impl Keyboard {
+    fn open() -> Result<Self, TerminalError> {
+        let stdin = io::stdin();
+        if stdin.is_terminal() {
+            return Ok(Self::Stdin(stdin));
+        }
+        File::open("/dev/tty").map(Self::Terminal).map_err(TerminalError::read)
+    }
+
+    /// Waits for a key, no longer than `wait`.
+    fn wait(&self, wait: Duration) -> Waited {
+        let terminal = match self {
+            Self::Stdin(stdin) => stdin.as_fd(),
+            Self::Terminal(file) => file.as_fd(),
+        };
+        let mut fds = [PollFd::new(terminal, PollFlags::POLLIN)];
+        let timeout = PollTimeout::try_from(wait).unwrap_or(PollTimeout::ZERO);
+        let gone = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
+        match poll(&mut fds, timeout) {
+            Ok(_) if fds[0].revents().is_some_and(|events| events.intersects(gone)) => Waited::Gone,
+            // A signal that interrupts the wait is looked after by the caller.
+            Ok(_) | Err(_) => Waited::Perhaps,
+        }
+    }
 }
 
 /// Whether the terminal is ours, and is to be given back.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-impl Screen {
-    fn take() -> Result<Self, TerminalError> {
-        restore_on_panic();
-        terminal::enable_raw_mode().map_err(|source| TerminalError::Io {
-            operation: "take the terminal",
-            source,
-        })?;
-        TAKEN.store(true, Ordering::SeqCst);
-        let begun = execute!(
-            io::stdout(),
-            terminal::EnterAlternateScreen,
-            event::EnableMouseCapture,
-            event::EnableBracketedPaste,
-            cursor::Hide
-        );
-        let terminal = begun.and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
-        let mut terminal = terminal.map_err(TerminalError::draw)?;
-        terminal.clear().map_err(TerminalError::draw)?;
-        Ok(Self { terminal })
-    }
-}
+/// Gives the terminal back when it goes.
+struct Loan;
 
-impl Drop for Screen {
+impl Drop for Loan {
     fn drop(&mut self) {
         give_back();
     }
+}
+
+/// Takes the terminal, or takes it again, with nothing on it.
+fn take() -> Result<Screen, TerminalError> {
+    restore_on_panic();
+    terminal::enable_raw_mode().map_err(|source| TerminalError::Io {
+        operation: "take the terminal",
+        source,
+    })?;
+    TAKEN.store(true, Ordering::SeqCst);
+    let begun = execute!(
+        io::stdout(),
+        terminal::EnterAlternateScreen,
+        event::EnableMouseCapture,
+        event::EnableBracketedPaste,
+        terminal::Clear(terminal::ClearType::All),
+        cursor::Hide
+    );
+    begun
+        .and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())))
+        .map_err(TerminalError::draw)
 }
 
 /// What is to be printed when the terminal is given back.

@@ -17,7 +17,7 @@ const TOOK: usize = 9;
 const SIZE: usize = 9;
 
 /// From so many columns on there is room for the connection's name.
-const NAMES_FROM: u16 = 100;
+const NAMES_FROM: u16 = 116;
 
 const NAMES: usize = 30;
 
@@ -25,12 +25,10 @@ pub(super) fn calls(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, areas
     let columns = areas.rows.width;
     let several = model.ledger.connections.len() > 1;
     let sizes = columns >= 76;
-    let names = if columns >= NAMES_FROM {
-        NAMES
-    } else if several {
-        4
-    } else {
-        0
+    let names = match (several, columns >= NAMES_FROM) {
+        (true, true) => NAMES,
+        (true, false) => 4,
+        (false, _) => 0,
     };
     let fixed = 2 + TIME + 2 + names + STATE + TOOK + if sizes { 2 * SIZE } else { 0 } + 1;
     let flexible = usize::from(columns).saturating_sub(fixed).max(8);
