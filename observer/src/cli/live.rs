@@ -76,7 +76,7 @@ impl Live {
 
     /// Whether the user has left the live view.
     pub(super) fn is_left(&mut self) -> bool {
-        self.outputs.is_unread()
+        self.outputs.is_left()
     }
 
     /// The zero of all timestamps.

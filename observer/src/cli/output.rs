@@ -11,6 +11,7 @@ use super::terminal::Courteous;
 use super::view::{View, ViewArgs};
 use super::{Exit, Failure, say};
 use crate::capture::Clock;
+use crate::capture::spawn::Streams;
 use crate::pipeline::Output;
 use crate::record::Header;
 use crate::sink::{Color, Detail, Jsonl, Lines, Outlet, WriteError};
@@ -235,6 +236,19 @@ impl Outputs {
     /// Says that something of the scope went by unseen that no record tells.
     pub const fn note_incomplete(&mut self) {
         self.complete = false;
+    }
+
+    /// Whether the user has left the live view.
+    pub fn is_left(&mut self) -> bool {
+        self.view.is_left()
+    }
+
+    /// Where the standard streams of the command that is run must lead.
+    ///
+    /// # Errors
+    /// Where no pipe can be made.
+    pub fn streams(&mut self) -> io::Result<Streams> {
+        self.view.streams()
     }
 
     /// Whether whoever read our stdout has gone, or left the live view.

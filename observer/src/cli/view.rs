@@ -1,11 +1,12 @@
 //! The live view's options, and when it is shown instead of lines.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, PipeReader};
 use std::path::{Path, PathBuf};
 
 use super::size::parse_size;
 use super::{Exit, Failure, Job};
 use crate::capture::Clock;
+use crate::capture::spawn::Streams;
 use crate::pipeline::Output;
 use crate::record::{Header, Scope};
 use crate::tui::{Feed, LogPlace, Options, Pace, Source, TerminalError, Theme};
@@ -45,6 +46,7 @@ pub(super) enum View {
 pub(super) struct Wanted {
     options: Options,
     title: String,
+    printed: Option<PipeReader>,
 }
 
 impl ViewArgs {
@@ -77,6 +79,7 @@ impl ViewArgs {
         Ok(View::Wanted(Wanted {
             options,
             title: String::new(),
+            printed: None,
         }))
     }
 }
@@ -91,6 +94,20 @@ impl View {
                 .filter(|path| *path != Path::new("-"))
                 .map(PathBuf::from);
         }
+    }
+
+    /// Where the standard streams of the command that is run must lead: into the view, which has
+    /// the terminal.
+    ///
+    /// # Errors
+    /// Where no pipe can be made.
+    pub(super) fn streams(&mut self) -> io::Result<Streams> {
+        let Self::Wanted(wanted) = self else {
+            return Ok(Streams::Ours);
+        };
+        let (reader, writer) = io::pipe()?;
+        wanted.printed = Some(reader);
+        Ok(Streams::Printed(writer))
     }
 
     /// Takes the terminal, where it is wanted. `clock` tells the time of what goes on.
@@ -120,7 +137,11 @@ impl View {
             Pace::Whole
         };
         let clock = clock.map(|clock| Box::new(move || clock.now()) as _);
-        *self = Self::Shown(Feed::start(source, wanted.options, pace, clock)?);
+        let feed = Feed::start(source, wanted.options, pace, clock)?;
+        if let Some(reader) = wanted.printed {
+            feed.print_from(reader)?;
+        }
+        *self = Self::Shown(feed);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 //! The view must not hold up an observation: where it cannot keep up, messages are left out of it
 //! and counted. They are in the log all the same. Conclusions are never left out.
 
+use std::io::{PipeReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -114,9 +115,22 @@ impl Feed {
         }
     }
 
-    /// What the observed command printed. Waits for the view: the command may wait too.
-    pub fn handle_printed(&mut self, bytes: Vec<u8>) {
-        self.closed |= self.sender.send(Message::Printed(bytes)).is_err();
+    /// Shows what the observed command prints. Where the view cannot keep up, the command waits, as
+    /// for a slow terminal; once the user has left, what it prints is thrown away.
+    ///
+    /// # Errors
+    /// Where no thread can be made.
+    pub fn print_from(&self, mut reader: PipeReader) -> Result<(), TerminalError> {
+        let sender = self.sender.clone();
+        let print = move || {
+            let mut block = [0; 4096];
+            while let Ok(bytes @ 1..) = reader.read(&mut block) {
+                // Nobody may look any more, and the command must not be stopped by that.
+                let _ = sender.send(Message::Printed(block[..bytes].to_vec()));
+            }
+        };
+        let thread = thread::Builder::new().name("printed".into()).spawn(print);
+        thread.map(drop).map_err(TerminalError::thread)
     }
 
     /// Whether the user has left.

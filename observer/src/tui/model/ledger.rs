@@ -230,16 +230,18 @@ impl Ledger {
     }
 
     fn conclude(&mut self, record: &CallRecord) {
+        // Not by the time of sending: the judge takes a message that comes late for a newer one.
         let newest = self.call_of(record.conn, record.from, &record.id);
-        let same = |number: &u32| {
+        let open = |number: &u32| {
             self.calls.get(*number).is_some_and(|call| {
-                (call.conn, call.from, call.sent) == (record.conn, record.from, record.sent)
-                    && call.id == record.id
+                (call.conn, call.from) == (record.conn, record.from)
+                    && call.outcome.is_none()
+                    && call.id.loosely_equals(&record.id)
             })
         };
-        let number = newest.filter(same).or_else(|| {
+        let number = newest.filter(open).or_else(|| {
             let range = self.calls.range();
-            range.rev().take(REACH).find(same)
+            range.rev().take(REACH).find(open)
         });
         // Its request may have been skipped.
         let number = number.unwrap_or_else(|| {
