@@ -135,7 +135,7 @@ pub(crate) static KEYS: &[Binding] = table! {
     Everywhere Action::Help, [char('?'), Key::Plain(KeyCode::F(1))], "help", "all keys, and the filter's language";
     Everywhere Action::Redraw, [Key::Ctrl('l')], "", "draw the screen anew";
     Everywhere Action::Suspend, [Key::Ctrl('z')], "", "back to the shell until fg";
-    Everywhere Action::Quit, [char('q'), Key::Ctrl('c')], "quit", "leave";
+    Everywhere Action::Quit, [char('q'), Key::Ctrl('c')], "quit", "leave; ends a command that run --tui has started";
 };
 
 impl Place {

@@ -21,7 +21,7 @@ mod tests;
 pub use feed::{Feed, LiveClock, Pace};
 pub use keys::markdown as keys_markdown;
 pub use message::Arrival;
-pub use model::{LogPlace, Source};
+pub use model::{LogPlace, Source, fields_markdown};
 pub use still::Still;
 pub use terminal::{Options, TerminalError, postpone};
 pub use view::Theme;

@@ -30,6 +30,7 @@ pub(crate) use list::List;
 pub(crate) use observe::{interrupt, title};
 pub(crate) use prompt::{Prompt, Purpose};
 pub(crate) use query::{Facts, Query};
+pub use query::markdown as fields_markdown;
 pub(crate) use reading::Subject;
 pub(crate) use wording::{brief, severity_ink, state_ink};
 

@@ -45,6 +45,12 @@ pub(crate) const FIELDS: [(&str, &str); 14] = [
     ),
 ];
 
+/// The fields as Markdown, for the documentation.
+pub fn markdown() -> String {
+    let rows = FIELDS.iter().map(|(field, meaning)| format!("| `{field}` | {meaning} |\n"));
+    format!("| field | |\n|---|---|\n{}\n", rows.collect::<String>())
+}
+
 /// What rows must match.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Query {
