@@ -3,6 +3,12 @@
 //! `cargo bench --bench probe`, as root. Prints times and ratios; asserts nothing, because a
 //! machine that is busy would fail for no fault of the code.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a bench has nobody to report an error to"
+)]
+
 #[cfg(target_os = "linux")]
 fn main() {
     linux::main();
@@ -73,15 +79,24 @@ mod linux {
         });
         host.stdin.take().unwrap().write_all(b"\n").unwrap();
         let mut line = String::new();
-        host.stdout.take().unwrap().read_to_string(&mut line).unwrap();
+        host.stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut line)
+            .unwrap();
         host.wait().unwrap();
         if let Some((handle, run, drain)) = running {
             handle.stop();
             let loss = run.join().unwrap();
-            assert!(loss.complete(), "the bench must not lose anything: {loss:?}");
+            assert!(
+                loss.complete(),
+                "the bench must not lose anything: {loss:?}"
+            );
             drain.join().unwrap();
         }
-        let mut nanos = line.split_whitespace().map(|number| number.parse().unwrap());
+        let mut nanos = line
+            .split_whitespace()
+            .map(|number| number.parse().unwrap());
         [0; 2].map(|_| Duration::from_nanos(nanos.next().unwrap()))
     }
 
@@ -95,7 +110,7 @@ mod linux {
             .spawn()
             .unwrap();
         let getppid = best(|| {
-            std::os::unix::process::parent_id();
+            std::hint::black_box(std::os::unix::process::parent_id());
         });
         let round = round_trips(&mut server);
         drop(server.stdin.take());

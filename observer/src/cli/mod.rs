@@ -74,6 +74,8 @@ enum Command {
     #[cfg(target_os = "linux")]
     Watch(watch::Watch),
     Replay(replay::Replay),
+    Rules(rules::Rules),
+    Explain(explain::Explain),
     #[cfg(target_os = "linux")]
     Doctor(doctor::Doctor),
     #[cfg(target_os = "linux")]
@@ -81,8 +83,6 @@ enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true, name = demo::part::NAME)]
     DemoPart(demo::part::Part),
-    Rules(rules::Rules),
-    Explain(explain::Explain),
 }
 
 impl Cli {

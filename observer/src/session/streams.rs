@@ -215,6 +215,11 @@ impl Delivery {
         self.unread.len() < before
     }
 
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.unread.len()
+    }
+
     /// Position after the last byte that was read.
     pub(super) fn position(&self) -> u64 {
         self.read
@@ -287,6 +292,18 @@ mod tests {
         undecided.evidence.waits_until = Some(NOW);
         assert!(!acp.is_hopeless(NOW));
         assert!(acp.is_hopeless(Timestamp::from_nanos(3)));
+    }
+
+    #[test]
+    fn the_first_method_with_a_direction_tells_the_side() {
+        let mut stream = stream();
+        let lines = ["ping", "notifications/progress", "tools/call", "roots/list"]
+            .map(|method| format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}\n"));
+        feed(&mut stream, 0, lines[0].clone());
+        assert!(!stream.undecided().expect("undecided").evidence.mcp);
+        feed(&mut stream, lines[0].len() as u64, lines[1..].concat());
+        let evidence = &stream.undecided().expect("undecided").evidence;
+        assert!(evidence.mcp && evidence.sender == Some(Side::Client));
     }
 
     #[test]

@@ -109,6 +109,41 @@ fn what_fails_right_after_the_end_is_still_told() {
 }
 
 #[test]
+fn a_refused_write_ends_a_direction() {
+    let (mut world, host, _, _, wire) = connected(false);
+    world.eof(wire.stdout);
+    world.wait(SECOND);
+    assert_eq!(world.log(), ["1 Server eof"]);
+    world.event(CaptureEvent::Refused {
+        stream: wire.stdin,
+        writer: host,
+    });
+    world.wait(SECOND);
+    assert_eq!(world.log()[1..], ["1 Client refused", "1 close"]);
+}
+
+#[test]
+fn ids_that_nobody_answers_cost_nothing() {
+    let mut world = World::new();
+    let host = world.spawn(1);
+    let wire = world.wire();
+    for round in 0..100 {
+        let lines: String = (0..100).map(|id| call(round * 100 + id) + "\n").collect();
+        world.write(host, wire.stdin, 20, lines);
+        world.wait(MILLISECOND);
+        world.outputs.clear();
+    }
+    let connection = world
+        .session
+        .connections
+        .values()
+        .next()
+        .expect("a connection");
+    assert_eq!(connection.asked.len(), 64);
+    assert_eq!(world.session.streams[&wire.stdin].delivery.waiting(), 1024);
+}
+
+#[test]
 fn a_connection_that_ends_before_it_opens_is_shown_all_the_same() {
     let mut world = World::new();
     let host = world.spawn(1);

@@ -350,6 +350,28 @@ fn a_pipeline_of_a_shell_is_a_host_of_two_processes() {
 }
 
 #[test]
+fn what_the_server_says_to_others_is_not_its_answer() {
+    let mut world = World::new();
+    let host = world.spawn(1);
+    let server = world.spawn(host);
+    let collector = world.spawn(1);
+    let (wire, log) = (world.wire(), world.pipe());
+    world.ask(host, server, wire, INIT);
+    let message = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n";
+    world.write(server, log, 5, message);
+    world.read(collector, log, 0);
+    world.wait(2 * SECOND);
+    world.answer(server, host, wire, &result(0));
+    let log = world.log();
+    let answered = log.iter().filter(|line| line.starts_with("1 Server"));
+    assert_eq!(
+        answered.collect::<Vec<_>>(),
+        ["1 Server result 0"],
+        "{log:?}"
+    );
+}
+
+#[test]
 fn an_answer_that_comes_late_is_paired_late() {
     let mut world = World::new();
     let writer = world.spawn(1);

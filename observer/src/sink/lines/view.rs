@@ -43,6 +43,8 @@ pub(super) struct Connection {
     pub(super) initialize: Option<(Id, String)>,
     /// Whether its revision was shown.
     pub(super) ready: bool,
+    /// How many noisy lines it had.
+    pub(super) noise: u32,
 }
 
 impl View {
@@ -154,7 +156,7 @@ impl View {
                 let (from, peer) = (from.word(), from.peer().word());
                 writeln!(out, "the {from} wrote, and the {peer} cannot read any more")
             }
-            Event::Suspended { nanos } => {
+            Event::Suspended { nanos } if *nanos > 0 => {
                 self.row(out, at, None, note, "clock");
                 let slept = span(std::time::Duration::from_nanos(*nanos));
                 writeln!(out, "the machine was suspended for {slept}")
@@ -245,8 +247,9 @@ impl View {
         let connection = self.connections.entry(id).or_default();
         let new = connection.title.is_empty() || connection.parties != parties;
         connection.title = format!("{client} -> {server}");
-        let before = std::mem::replace(&mut connection.parties, parties.clone());
-        self.count_parties(&parties, &before);
+        let before = std::mem::replace(&mut connection.parties, parties);
+        let after = connection.parties.clone();
+        self.count_parties(&after, &before);
         new
     }
 
