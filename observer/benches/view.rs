@@ -55,37 +55,66 @@ fn main() {
         let rest: Vec<Duration> = (0..2000).map(|_| timed(|| view.go_on())).collect();
         let whole: Duration = rest.iter().sum();
         report(&format!("{name}, the key"), vec![first], "");
-        report(&format!("{name}, a piece of the rest"), rest, &format!("{whole:.0?} in all"));
+        report(
+            &format!("{name}, a piece of the rest"),
+            rest,
+            &format!("{whole:.0?} in all"),
+        );
         view.press(KeyCode::Esc);
         view.finish();
     }
-    for name in ["sort by how long they took", "sort by state", "sort by name", "sort by size"] {
-        report(name, vec![timed(|| {
-            view.type_in("s");
-            black_box(view.draw());
-        })], "");
+    for name in [
+        "sort by how long they took",
+        "sort by state",
+        "sort by name",
+        "sort by size",
+    ] {
+        report(
+            name,
+            vec![timed(|| {
+                view.type_in("s");
+                black_box(view.draw());
+            })],
+            "",
+        );
     }
     view.type_in("s");
     huge(&mut view);
-    report("a 64 MiB message opened, drawn", vec![timed(|| {
-        view.type_in("G\n");
-        black_box(view.draw());
-    })], "");
-    report("a line down in it, drawn", vec![timed(|| {
-        view.type_in("j");
-        black_box(view.draw());
-    })], "");
-    report("more lines of it, drawn", vec![timed(|| {
-        view.type_in("G ");
-        black_box(view.draw());
-    })], "");
+    report(
+        "a 64 MiB message opened, drawn",
+        vec![timed(|| {
+            view.type_in("G\n");
+            black_box(view.draw());
+        })],
+        "",
+    );
+    report(
+        "a line down in it, drawn",
+        vec![timed(|| {
+            view.type_in("j");
+            black_box(view.draw());
+        })],
+        "",
+    );
+    report(
+        "more lines of it, drawn",
+        vec![timed(|| {
+            view.type_in("G ");
+            black_box(view.draw());
+        })],
+        "",
+    );
 }
 
 fn report(name: &str, mut times: Vec<Duration>, note: &str) {
     times.sort();
     let longest = times.last().copied().unwrap_or_default();
     let median = times.get(times.len() / 2).copied().unwrap_or_default();
-    let late = if longest > FRAME { "  over a frame" } else { "" };
+    let late = if longest > FRAME {
+        "  over a frame"
+    } else {
+        ""
+    };
     println!("{name:44}{median:>12.1?}{longest:>12.1?}  {note}{late}");
 }
 
@@ -109,44 +138,80 @@ fn source() -> Source {
         scope: None,
         settings: None,
     };
-    Source { header, title: "bench".into(), live: false }
+    Source {
+        header,
+        title: "bench".into(),
+        live: false,
+    }
 }
 
 /// A view with all the calls, and how long each batch took to be taken in.
 fn full() -> (Still, Vec<Duration>) {
     let mut pipeline = Pipeline::new(session::Settings::default(), verdict::Settings::default());
-    let theme = Theme { colors: true, unicode: true };
+    let theme = Theme {
+        colors: true,
+        unicode: true,
+    };
     let mut view = Still::new(source(), theme, MEMORY, (160, 50));
     let mut waiting = Vec::new();
     let mut times = Vec::new();
     let mut feed = |at: u64, event: Event| {
-        pipeline.handle_observed(Observed { at: Timestamp::from_nanos(at), event });
+        pipeline.handle_observed(Observed {
+            at: Timestamp::from_nanos(at),
+            event,
+        });
         while let Some(output) = pipeline.poll_output() {
-            waiting.push(Arrival { output, place: None });
+            waiting.push(Arrival {
+                output,
+                place: None,
+            });
         }
         if waiting.len() >= 512 {
             let batch = std::mem::take(&mut waiting);
             times.push(timed(|| view.arrive(batch)));
         }
     };
-    let party = |pid, exe: &str| Some(Party { pid: Pid(pid), exe: Some(exe.into()) });
+    let party = |pid, exe: &str| {
+        Some(Party {
+            pid: Pid(pid),
+            exe: Some(exe.into()),
+        })
+    };
     let change = ConnectionChange::Open {
         client: party(1, "/usr/bin/host"),
         server: party(2, "/usr/bin/server"),
         transport: Transport::Pipe,
         streams: [None, None],
     };
-    feed(0, Event::Connection { conn: ConnId(1), change });
+    feed(
+        0,
+        Event::Connection {
+            conn: ConnId(1),
+            change,
+        },
+    );
     for id in 0..CALLS {
         let at = id * 10_000_000;
         let tool = id % 100;
-        feed(at, message(Side::Client, format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"tool-{tool}","arguments":{{"n":{id}}}}}}}"#
-        )));
+        feed(
+            at,
+            message(
+                Side::Client,
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"tool-{tool}","arguments":{{"n":{id}}}}}}}"#
+                ),
+            ),
+        );
         if id % 100 != 99 {
-            feed(at + 5_000_000, message(Side::Server, format!(
-                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"ok"}}]}}}}"#
-            )));
+            feed(
+                at + 5_000_000,
+                message(
+                    Side::Server,
+                    format!(
+                        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"ok"}}]}}}}"#
+                    ),
+                ),
+            );
         }
     }
     view.arrive(waiting);
@@ -174,5 +239,8 @@ fn huge(view: &mut Still) {
     let at = Timestamp::from_nanos(CALLS * 10_000_000);
     let event = message(Side::Client, json);
     let output = observer::pipeline::Output::Observed(Observed { at, event });
-    view.arrive(vec![Arrival { output, place: None }]);
+    view.arrive(vec![Arrival {
+        output,
+        place: None,
+    }]);
 }

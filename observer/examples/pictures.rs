@@ -18,11 +18,18 @@ const PICTURES: [(&str, &str, &str, (u16, u16)); 5] = [
     ("details", "made/codex-0.163-retry.jsonl", "\n", (100, 34)),
     ("timeline", "hosts/codex-old-esc.jsonl", "5", (100, 24)),
     ("frames", "hosts/codex-old-esc.jsonl", "4gjjjj", (100, 28)),
-    ("findings", "made/ts-sdk-1.32-stale-and-late.jsonl", "3", (100, 24)),
+    (
+        "findings",
+        "made/ts-sdk-1.32-stale-and-late.jsonl",
+        "3",
+        (100, 24),
+    ),
 ];
 
 fn main() -> io::Result<()> {
-    let folder = env::args().nth(1).ok_or_else(|| io::Error::other("no folder is given"))?;
+    let folder = env::args()
+        .nth(1)
+        .ok_or_else(|| io::Error::other("no folder is given"))?;
     for (name, trace, keys, size) in PICTURES {
         let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces");
         let log = fs::read(traces.join(trace))?;
@@ -36,19 +43,37 @@ fn main() -> io::Result<()> {
 
 fn replayed(log: &[u8], trace: &str, size: (u16, u16)) -> Still {
     let mut reader = Reader::new();
-    let mut lines = log.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let first = lines.next().and_then(|line| reader.handle_line(line).ok().flatten());
+    let mut lines = log
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let first = lines
+        .next()
+        .and_then(|line| reader.handle_line(line).ok().flatten());
     let header = match first {
         Some(Record::Header(header)) => Header { ..*header },
         _ => unreachable!("a trace begins with its header"),
     };
     let title = trace.rsplit('/').next().unwrap_or(trace).into();
-    let theme = Theme { colors: true, unicode: true };
-    let mut still = Still::new(Source { header, title, live: false }, theme, 1 << 30, size);
+    let theme = Theme {
+        colors: true,
+        unicode: true,
+    };
+    let mut still = Still::new(
+        Source {
+            header,
+            title,
+            live: false,
+        },
+        theme,
+        1 << 30,
+        size,
+    );
     let mut pipeline = Pipeline::new(session::Settings::default(), verdict::Settings::default());
     let mut end = observer::capture::Timestamp::ZERO;
     for line in lines {
-        let Ok(Some(record)) = reader.handle_line(line) else { continue };
+        let Ok(Some(record)) = reader.handle_line(line) else {
+            continue;
+        };
         end = end.max(record.t());
         if let Some(observed) = record.into_observed() {
             pipeline.handle_observed(observed);
@@ -56,7 +81,15 @@ fn replayed(log: &[u8], trace: &str, size: (u16, u16)) -> Still {
     }
     pipeline.finish(end);
     let outputs: Vec<Output> = std::iter::from_fn(|| pipeline.poll_output()).collect();
-    still.arrive(outputs.into_iter().map(|output| Arrival { output, place: None }).collect());
+    still.arrive(
+        outputs
+            .into_iter()
+            .map(|output| Arrival {
+                output,
+                place: None,
+            })
+            .collect(),
+    );
     still.end();
     still
 }
@@ -70,7 +103,10 @@ const FOREGROUND: &str = "#d5d0c4";
 
 fn svg(buffer: &Buffer) -> String {
     let area = buffer.area;
-    let (width, height) = (f32::from(area.width) * WIDE + 16.0, f32::from(area.height) * HIGH + 16.0);
+    let (width, height) = (
+        f32::from(area.width) * WIDE + 16.0,
+        f32::from(area.height) * HIGH + 16.0,
+    );
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
          font-family=\"ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace\" \
@@ -81,7 +117,10 @@ fn svg(buffer: &Buffer) -> String {
         while x < area.width {
             let first = &buffer[(x, y)];
             let same = |x: &u16| style(&buffer[(*x, y)]) == style(first);
-            let end = (x..area.width).take_while(same).last().map_or(x + 1, |last| last + 1);
+            let end = (x..area.width)
+                .take_while(same)
+                .last()
+                .map_or(x + 1, |last| last + 1);
             let text: String = (x..end).map(|x| buffer[(x, y)].symbol()).collect();
             run(&mut out, (x, y), end - x, &text, first);
             x = end;
@@ -123,7 +162,10 @@ fn run(out: &mut String, (x, y): (u16, u16), cells: u16, text: &str, cell: &Cell
             more += attribute;
         }
     }
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let text = text
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
     let base = top + 13.5;
     let _ = writeln!(
         out,

@@ -16,7 +16,10 @@ fn the_documentation_has_the_tables_of_the_code() {
         fs::write(&path, &text).expect("docs/tui.md is written");
         return;
     }
-    assert_eq!(committed, text, "run UPDATE_DOCS=1 cargo test --test tui_docs");
+    assert_eq!(
+        committed, text,
+        "run UPDATE_DOCS=1 cargo test --test tui_docs"
+    );
 }
 
 /// The text, with `part` between the comments of that name.

@@ -31,7 +31,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     fs::create_dir_all(&drawn).with_context(|| format!("cannot create {}", drawn.display()))?;
     // A program of its own: xtask must build while the observer does not.
     let status = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--package", "observer", "--example", "pictures", "--"])
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            "observer",
+            "--example",
+            "pictures",
+            "--",
+        ])
         .arg(&drawn)
         .current_dir(root)
         .status()
@@ -45,7 +53,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let path = entry.context("cannot list the pictures")?.path();
         let name = path.file_name().context("a picture has no name")?;
         let same = fs::read(committed.join(name)).ok() == fs::read(&path).ok();
-        ensure!(same, "{FOLDER}/{} is out of date: run `cargo xtask pictures`", name.display());
+        ensure!(
+            same,
+            "{FOLDER}/{} is out of date: run `cargo xtask pictures`",
+            name.display()
+        );
     }
     println!("{FOLDER} is up to date");
     Ok(())

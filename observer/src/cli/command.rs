@@ -96,7 +96,13 @@ impl Loaded {
         let streams = outputs
             .streams()
             .map_err(|error| system("make a pipe", &error))?;
-        let paused = Paused::spawn(program.clone(), arguments, &command.owner, inherited, streams)?;
+        let paused = Paused::spawn(
+            program.clone(),
+            arguments,
+            &command.owner,
+            inherited,
+            streams,
+        )?;
         probe.watch_pid(paused.pid())?;
         let capture = Capture::start(probe).map_err(|error| system("start a thread", &error))?;
         let words = command

@@ -30,11 +30,10 @@ mod run;
 mod settings;
 #[cfg(target_os = "linux")]
 mod signals;
-#[cfg(target_os = "linux")]
 mod size;
 mod terminal;
-#[cfg(target_os = "linux")]
 mod view;
+#[cfg(target_os = "linux")]
 mod watch;
 
 use std::ffi::OsString;
@@ -47,7 +46,7 @@ pub use fail_on::FailOn;
 pub use failure::Failure;
 pub use log::{LogError, LogFile};
 pub use output::{ColorChoice, Job, OutputArgs, Outputs};
-pub use settings::{SettingsArgs, parse_duration};
+pub use settings::SettingsArgs;
 
 /// Watch MCP over stdio from outside, and name the tool calls that a host abandoned
 ///

@@ -11,6 +11,7 @@ use super::terminal::Courteous;
 use super::view::{View, ViewArgs};
 use super::{Exit, Failure, say};
 use crate::capture::Clock;
+#[cfg(target_os = "linux")]
 use crate::capture::spawn::Streams;
 use crate::pipeline::Output;
 use crate::record::Header;
@@ -247,6 +248,7 @@ impl Outputs {
     ///
     /// # Errors
     /// Where no pipe can be made.
+    #[cfg(target_os = "linux")]
     pub fn streams(&mut self) -> io::Result<Streams> {
         self.view.streams()
     }

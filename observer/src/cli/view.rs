@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::size::parse_size;
 use super::{Exit, Failure, Job};
 use crate::capture::Clock;
+#[cfg(target_os = "linux")]
 use crate::capture::spawn::Streams;
 use crate::pipeline::Output;
 use crate::record::{Header, Scope};
@@ -101,6 +102,7 @@ impl View {
     ///
     /// # Errors
     /// Where no pipe can be made.
+    #[cfg(target_os = "linux")]
     pub(super) fn streams(&mut self) -> io::Result<Streams> {
         let Self::Wanted(wanted) = self else {
             return Ok(Streams::Ours);

@@ -23,7 +23,11 @@ impl Still {
         let mut model = Model::new(source, memory);
         update(&mut model, Message::Resize(columns, lines));
         let Ok(terminal) = Terminal::new(TestBackend::new(columns, lines));
-        Self { model, theme, terminal }
+        Self {
+            model,
+            theme,
+            terminal,
+        }
     }
 
     /// Takes in what the pipeline said.
@@ -39,13 +43,20 @@ impl Still {
 
     /// Presses a key.
     pub fn press(&mut self, key: KeyCode) {
-        update(&mut self.model, Message::Key(KeyEvent::new(key, KeyModifiers::NONE)));
+        update(
+            &mut self.model,
+            Message::Key(KeyEvent::new(key, KeyModifiers::NONE)),
+        );
     }
 
     /// Presses keys for characters; a newline is Enter.
     pub fn type_in(&mut self, keys: &str) {
         for char in keys.chars() {
-            self.press(if char == '\n' { KeyCode::Enter } else { KeyCode::Char(char) });
+            self.press(if char == '\n' {
+                KeyCode::Enter
+            } else {
+                KeyCode::Char(char)
+            });
         }
     }
 
@@ -66,7 +77,11 @@ impl Still {
 
     /// Draws.
     pub fn draw(&mut self) -> &Buffer {
-        let Self { model, theme, terminal } = self;
+        let Self {
+            model,
+            theme,
+            terminal,
+        } = self;
         let Ok(_) = terminal.draw(|canvas| view(model, theme, canvas));
         self.terminal.backend().buffer()
     }

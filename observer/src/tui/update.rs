@@ -1,5 +1,7 @@
 //! What a message changes. Pure: a model and a message in, the changed model and effects out.
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod choose;
 mod command;
 mod pointer;

@@ -3,6 +3,8 @@
 //! Owns all state of the view and changes none of it by itself: that is `update`'s. Has no clock
 //! and no terminal; `now` and `size` are told.
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod call;
 mod connection;
 mod details;
@@ -29,8 +31,8 @@ pub(crate) use ledger::{Found, Ledger};
 pub(crate) use list::List;
 pub(crate) use observe::{interrupt, title};
 pub(crate) use prompt::{Prompt, Purpose};
-pub(crate) use query::{Facts, Query};
 pub use query::markdown as fields_markdown;
+pub(crate) use query::{Facts, Query};
 pub(crate) use reading::Subject;
 pub(crate) use wording::{brief, severity_ink, state_ink};
 

@@ -11,9 +11,9 @@ use super::call::Call;
 use super::connection::Connection;
 use super::frame::{Frame, Place};
 use super::ledger::{Found, Ledger};
-use crate::cli::parse_duration;
 use crate::record::Word;
 use crate::session::{ConnId, Side};
+use crate::sink::parse_duration;
 
 /// A field that a term can ask for: its name, and what it holds.
 pub(crate) const FIELDS: [(&str, &str); 14] = [
@@ -47,7 +47,9 @@ pub(crate) const FIELDS: [(&str, &str); 14] = [
 
 /// The fields as Markdown, for the documentation.
 pub fn markdown() -> String {
-    let rows = FIELDS.iter().map(|(field, meaning)| format!("| `{field}` | {meaning} |\n"));
+    let rows = FIELDS
+        .iter()
+        .map(|(field, meaning)| format!("| `{field}` | {meaning} |\n"));
     format!("| field | |\n|---|---|\n{}\n", rows.collect::<String>())
 }
 

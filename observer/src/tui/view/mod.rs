@@ -1,5 +1,7 @@
 //! The model as a picture. Pure: the same model gives the same picture, and nothing changes.
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod calls;
 mod chrome;
 mod others;
