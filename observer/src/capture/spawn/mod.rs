@@ -3,7 +3,8 @@
 //!
 //! Owns the child between fork and exec. It inherits the terminal, the three standard streams,
 //! process group, session, signal mask and ignored signals as we got them (save where the live
-//! view has the terminal: [`Streams`]); its user and environment are those of [`Identity`]. Must not touch `no_new_privs`, or the child's limits.
+//! view has the terminal: [`Streams`]); its user and environment are those of [`Identity`]. Must
+//! not touch `no_new_privs`, or the child's limits.
 
 mod user;
 
