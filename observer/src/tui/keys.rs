@@ -134,7 +134,7 @@ pub(crate) static KEYS: &[Binding] = table! {
     Everywhere Action::Copy, [char('y')], "", "copy this message, or finding, to the clipboard (OSC 52)";
     Everywhere Action::Help, [char('?'), Key::Plain(KeyCode::F(1))], "help", "all keys, and the filter's language";
     Everywhere Action::Redraw, [Key::Ctrl('l')], "", "draw the screen anew";
-    Everywhere Action::Suspend, [Key::Ctrl('z')], "", "back to the shell until fg";
+    Everywhere Action::Suspend, [Key::Ctrl('z')], "", "back to the shell until fg; nothing is taken in meanwhile";
     Everywhere Action::Quit, [char('q'), Key::Ctrl('c')], "quit", "leave; ends a command that run --tui has started";
 };
 
@@ -251,7 +251,7 @@ mod tests {
             let mut seen: Vec<(Key, Place)> = Vec::new();
             for binding in bindings(screen) {
                 for key in binding.keys {
-                    let again = seen.iter().any(|known| *known == (*key, binding.place));
+                    let again = seen.contains(&(*key, binding.place));
                     assert!(!again, "{} in {:?}", key.name(), binding.place);
                     seen.push((*key, binding.place));
                 }

@@ -1,8 +1,8 @@
 //! The live view: MCP while it happens, and afterwards.
 //!
-//! Elm's split: [`model`] is what is shown, [`message`] what can happen, [`update`] what that
-//! changes, [`view`] the picture of it. All four are pure. Only [`terminal`] touches the terminal,
-//! and only [`feed`] the thread that the pipeline runs on. Must never write to what is observed.
+//! Elm's split: `model` is what is shown, `message` what can happen, `update` what that
+//! changes, `view` the picture of it. All four are pure. Only `terminal` touches the terminal,
+//! and only `feed` the thread that the pipeline runs on. Must never write to what is observed.
 
 mod feed;
 mod keys;

@@ -22,7 +22,7 @@ const MORE_LINES: usize = 20_000;
 const LISTED: usize = 20;
 
 /// Calls that are further apart than this are not looked through for a retry.
-const REACH: usize = 20_000;
+const REACH: u32 = 20_000;
 
 pub(super) fn call(page: &mut Page, model: &Model, number: u32, folded: &BTreeSet<Fold>) {
     let Some(call) = model.ledger.calls.get(number) else {
@@ -232,8 +232,8 @@ fn facts(page: &mut Page, model: &Model, call: &Call) {
 fn related(page: &mut Page, model: &Model, number: u32, call: &Call) {
     let Some(print) = call.print else { return };
     let calls = &model.ledger.calls;
-    let near = calls.range().start.max(number.saturating_sub(REACH as u32))
-        ..calls.range().end.min(number.saturating_add(REACH as u32));
+    let near = calls.range().start.max(number.saturating_sub(REACH))
+        ..calls.range().end.min(number.saturating_add(REACH));
     let equal = near.filter(|other| *other != number).filter_map(|other| {
         let known = calls.get(other)?;
         (known.conn == call.conn && known.print == Some(print)).then_some((other, known))
@@ -279,7 +279,7 @@ fn progress(page: &mut Page, model: &Model, number: u32) {
     let frames = &model.ledger.frames;
     let from = call.request.unwrap_or(frames.range().start);
     let of_it = (from..frames.range().end)
-        .take(REACH)
+        .take(REACH as usize)
         .filter_map(|at| frames.get(at).map(|frame| (at, frame)))
         .filter(|(_, frame)| frame.call == Some(number) && frame.kind == Kind::Notification);
     for (at, frame) in of_it
@@ -330,7 +330,7 @@ fn message_part(
             page.spans(
                 0,
                 vec![(Ink::Heading, format!("{sign} {name}")), (Ink::Dim, note)],
-            )
+            );
         },
     );
     if shut {

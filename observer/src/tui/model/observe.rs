@@ -1,5 +1,6 @@
 //! How the ledger takes in what was observed.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -313,7 +314,7 @@ impl Ledger {
         let number = self.call_of(sent.conn, sent.from, &id)?;
         let reason = member(params, "reason")
             .and_then(as_str)
-            .map(|reason| reason.into_owned());
+            .map(Cow::into_owned);
         self.change(number, |call| {
             call.cancellation.get_or_insert(sent.number);
             if call.answer.is_none() && call.cancel.is_none() {

@@ -92,8 +92,8 @@ impl Query {
     /// A sentence for the user.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let terms = words(text)?
-            .into_iter()
-            .map(term)
+            .iter()
+            .map(|word| term(word))
             .collect::<Result<_, _>>()?;
         Ok(Self { terms })
     }
@@ -323,9 +323,9 @@ fn words(text: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-fn term(word: String) -> Result<Term, String> {
+fn term(word: &str) -> Result<Term, String> {
     let negated = word.starts_with('-') && word.len() > 1;
-    let rest = if negated { &word[1..] } else { &word[..] };
+    let rest = if negated { &word[1..] } else { word };
     if let Some(free) = rest.strip_prefix('\0') {
         return Ok(Term {
             negated,

@@ -5,6 +5,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use crossterm::clipboard::CopyToClipboard;
+use crossterm::execute;
+
 use crate::record::parse_line;
 use crate::session::Event;
 use crate::tui::message::SavedLine;
@@ -18,27 +21,7 @@ pub(super) fn copy(text: &str) -> io::Result<()> {
     if text.len() > CLIPBOARD {
         return Err(io::Error::other("the message is too long for a clipboard"));
     }
-    let mut out = io::stdout().lock();
-    write!(out, "\x1b]52;c;{}\x07", base64(text.as_bytes()))?;
-    out.flush()
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit in 0..4 {
-            let at = (bits >> (18 - 6 * digit)) & 63;
-            text.push(if digit > chunk.len() {
-                '='
-            } else {
-                char::from(DIGITS[at as usize])
-            });
-        }
-    }
-    text
+    execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
 }
 
 pub(super) fn fetch(log: Option<&Path>, place: LogPlace) -> Result<Event, String> {
@@ -77,22 +60,4 @@ pub(super) fn save(path: &Path, lines: &[SavedLine], log: Option<&Path>) -> io::
         }
     }
     file.flush()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_is_that_of_the_rfc() {
-        for (bytes, text) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-    }
 }

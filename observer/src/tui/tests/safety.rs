@@ -1,6 +1,8 @@
 //! What the observed programs say must not reach the terminal as it is, must not fill the memory,
 //! and must not be hidden where it is lost.
 
+use ratatui::buffer::Cell;
+
 use super::{Eye, frame, header, log, message, replayed};
 use crate::capture::{Loss, Timestamp};
 use crate::pipeline::Output;
@@ -50,7 +52,7 @@ fn nothing_that_a_terminal_would_obey_is_drawn() {
         "2mc",
     ] {
         eye.press(keys);
-        for symbol in eye.buffer(100, 30).content.iter().map(|cell| cell.symbol()) {
+        for symbol in eye.buffer(100, 30).content.iter().map(Cell::symbol) {
             let bad = |char: char| {
                 char.is_control()
                     || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')

@@ -1,7 +1,7 @@
 //! Which rows the lists show. Goes on a piece at a time; `Idle` comes until nothing is left.
 
 use crate::session::ConnId;
-use crate::tui::model::{Column, Facts, Frame, Kind, Ledger, Model, Query};
+use crate::tui::model::{Call, Column, Facts, Frame, Kind, Ledger, Model, Query};
 
 /// So many entries are looked at in one go: a few milliseconds.
 const PIECE: u32 = 20_000;
@@ -99,7 +99,7 @@ pub(super) fn sort(model: &mut Model) {
             Some(|row: &u32| of(row).map(|call| call.took(*now))),
             reverse,
         ),
-        Column::State => calls.sort(Some(|row: &u32| of(row).map(|call| call.state())), reverse),
+        Column::State => calls.sort(Some(|row: &u32| of(row).map(Call::state)), reverse),
         Column::Name => {
             let key = |row: &u32| of(row).map(|call| (call.method.clone(), call.name.clone()));
             calls.sort(Some(key), reverse);

@@ -26,11 +26,11 @@ pub(super) fn calls(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, areas
     let several = model.ledger.connections.len() > 1;
     let sizes = columns >= 76;
     let names = match (several, columns >= NAMES_FROM) {
-        (true, true) => NAMES,
+        (_, true) => NAMES,
         (true, false) => 4,
-        (false, _) => 0,
+        (false, false) => 0,
     };
-    let fixed = 2 + TIME + 2 + names + STATE + TOOK + if sizes { 2 * SIZE } else { 0 } + 1;
+    let fixed = 2 + TIME + 3 + names + STATE + TOOK + if sizes { 2 * SIZE } else { 0 } + 1;
     let flexible = usize::from(columns).saturating_sub(fixed).max(8);
 
     let (sort, reverse) = model.sort;
@@ -42,7 +42,7 @@ pub(super) fn calls(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, areas
     let mut row = Row::new(theme, columns);
     row.push(Ink::Dim, &left("", 2));
     row.push(Ink::Dim, &right(&head("SENT", Column::Time), TIME));
-    row.push(Ink::Dim, "  ");
+    row.push(Ink::Dim, "   ");
     row.push(
         Ink::Dim,
         &left(if names > 4 { "CONNECTION" } else { "CON" }, names),
@@ -80,7 +80,7 @@ pub(super) fn calls(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, areas
         row.push(Ink::Dim, &right(&time(call.sent), TIME));
         row.push(
             Ink::Dim,
-            &format!(" {}", theme.arrow(call.from == Side::Client)),
+            &format!(" {} ", theme.arrow(call.from == Side::Client)),
         );
         connection(&mut row, model, call, names);
         let what = title(&call.method, call.name.as_deref(), Some(&call.id));

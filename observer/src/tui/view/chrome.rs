@@ -119,7 +119,6 @@ pub(super) fn tabs(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, area: 
 }
 
 /// What narrows or holds the lists, and what goes on.
-
 fn flags(model: &Model) -> String {
     let mut flags = Vec::new();
     if model.unfinished {

@@ -6,7 +6,7 @@ use ratatui::style::Modifier;
 
 use super::others::rule;
 use super::{Row, Theme, calls, lines};
-use crate::tui::model::{Ink, Line, Model, Screen, brief, state_ink, title};
+use crate::tui::model::{Connection, Ink, Line, Model, Screen, brief, state_ink, title};
 use crate::tui::text::width;
 
 /// A page that fills the screen: its title, its lines, how much of it is seen.
@@ -90,7 +90,7 @@ fn heading(model: &Model, theme: &Theme) -> (String, Ink) {
         (Screen::Connections, _) => {
             let connection = model.current_connection();
             (
-                connection.map_or(String::new(), |connection| connection.title()),
+                connection.map_or(String::new(), Connection::title),
                 Ink::Plain,
             )
         }
