@@ -219,6 +219,7 @@ fn full() -> (Still, Vec<Duration>) {
     (view, times)
 }
 
+#[expect(clippy::expect_used, reason = "the texts are messages")]
 fn message(from: Side, json: String) -> Event {
     Event::Message {
         conn: ConnId(1),

@@ -201,6 +201,15 @@ impl Reading {
         true
     }
 
+    /// Shows more of each message that is cut; whether there is one.
+    pub(crate) fn show_all(&mut self) -> bool {
+        let before = self.folded.len();
+        let cut = self.lines.iter().filter_map(|line| line.fold);
+        self.folded
+            .extend(cut.filter(|fold| matches!(fold, Fold::More(_))));
+        self.folded.len() > before
+    }
+
     /// Goes to the next line that has what is searched for; `false` where none has.
     pub(crate) fn find(&mut self, backwards: bool) -> bool {
         let count = self.lines.len();

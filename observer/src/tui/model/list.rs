@@ -56,7 +56,7 @@ impl List {
             .extend((from..until).filter(|row| is_wanted(*row)));
         self.examined = self.examined.max(until);
         if self.follow {
-            self.cursor = usize::MAX;
+            self.cursor = self.chosen.len().saturating_sub(1);
         }
         until < entries.end
     }
@@ -204,6 +204,10 @@ mod tests {
         let mut list = List::following();
         list.choose(&(0..5), 100, |_| true);
         assert_eq!(list.current(), Some(4));
+        list.choose(&(0..7), 100, |_| true);
+        assert_eq!(list.current(), Some(6));
+        list.reconsider(2, false);
+        list.reconsider(2, true);
         list.choose(&(0..7), 100, |_| true);
         assert_eq!(list.current(), Some(6));
     }

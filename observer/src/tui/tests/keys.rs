@@ -117,6 +117,22 @@ fn a_filter_chooses_and_escape_drops_it() {
 }
 
 #[test]
+fn a_filter_keeps_up_with_what_becomes_of_calls() {
+    let trace = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/traces")
+        .join(RETRY);
+    let (header, arrivals) = replayed(&std::fs::read(trace).expect("a trace"));
+    let mut eye = Eye::new(header, true, super::ROOMY);
+    eye.press("/outcome:abandoned<enter>");
+    for arrival in arrivals {
+        eye.tell(Message::Arrived(vec![arrival]));
+        eye.see(80, 24);
+    }
+    assert_eq!(ids(&eye), ["2", "3"]);
+    assert_eq!(current(&eye).as_deref(), Some("3"));
+}
+
+#[test]
 fn calls_are_sorted_by_each_column() {
     let mut eye = Eye::on(RETRY);
     eye.press("s").see(80, 24);
@@ -206,6 +222,25 @@ fn json_is_folded_and_searched() {
         eye.model.note.as_deref(),
         Some("no \"no such thing\" in what is shown here")
     );
+}
+
+#[test]
+fn a_search_goes_beyond_the_beginning_of_a_message() {
+    let items: Vec<String> = (0..30_000).map(|item| item.to_string()).collect();
+    let json = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"arguments":[{}]}}}}"#,
+        items.join(",")
+    );
+    let mut eye = Eye::on_log(&log(&[&message(1.0, "client", &json)]), super::ROOMY);
+    eye.press("<enter>/4321<enter>");
+    let (_, reading) = eye.model.pages.last().expect("a page");
+    assert_eq!(reading.lines[reading.cursor].text().trim(), "4321,");
+    eye.press("/29876<enter>");
+    let note = eye.model.note.clone().expect("a note");
+    assert!(note.contains("beyond the"), "{note}");
+    eye.press("/nowhere<enter>");
+    let note = eye.model.note.clone().expect("a note");
+    assert!(note.starts_with("no \"nowhere\""), "{note}");
 }
 
 #[test]

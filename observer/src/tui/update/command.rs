@@ -1,5 +1,6 @@
 //! What a key does.
 
+use memchr::memmem;
 use ratatui::crossterm::event::KeyEvent;
 
 use super::{choose, close, open, refresh_page, show};
@@ -7,7 +8,7 @@ use crate::capture::Timestamp;
 use crate::tui::keys::{Action, action};
 use crate::tui::layout::areas;
 use crate::tui::message::Effect;
-use crate::tui::model::{Model, Prompt, Purpose, Screen, Subject};
+use crate::tui::model::{Frame, Model, Prompt, Purpose, Screen, Subject};
 
 pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     model.note = None;
@@ -258,16 +259,36 @@ fn fold(model: &mut Model) -> Vec<Effect> {
     call.map_or(Vec::new(), |call| open(model, Subject::Call(call)))
 }
 
+/// Goes to the next line of the page that has what is searched for. Where only the beginning of a
+/// message is shown, and it is not there, more is shown.
 pub(super) fn find(model: &mut Model, backwards: bool) {
-    if let Some((_, reading)) = model.pages.last_mut()
-        && !reading.find(backwards)
-    {
-        let what = reading.search.clone();
-        model.note = Some(match what.is_empty() {
-            true => "search for something with / first".into(),
-            false => format!("no {what:?} in what is shown here"),
-        });
+    let Some((subject, reading)) = model.pages.last_mut() else {
+        return;
+    };
+    if reading.search.is_empty() {
+        model.note = Some("search for something with / first".into());
+        return;
     }
+    if reading.find(backwards) {
+        return;
+    }
+    let subject = *subject;
+    if reading.show_all() {
+        refresh_page(model);
+        return find(model, backwards);
+    }
+    let (what, shown) = (reading.search.clone(), reading.lines.len());
+    let finder = memmem::Finder::new(&what);
+    let further = model.frames_of(subject).into_iter().any(|number| {
+        let text = model.ledger.frames.get(number).and_then(Frame::text);
+        text.is_some_and(|text| finder.find(text.as_bytes()).is_some())
+    });
+    model.note = Some(match further {
+        true => {
+            format!("{what:?} stands in what is folded, or beyond the {shown} lines shown here")
+        }
+        false => format!("no {what:?} in what is shown here"),
+    });
 }
 
 /// Shows more or less time around the middle of what is shown.
