@@ -25,7 +25,10 @@ fn the_live_view_says_which_call_codex_old_abandoned_and_why() {
     let plan = Plan::new("codex-old", "timeout-retry-late").beside(begun);
     let host = thread::spawn(|| plan.run());
     // Where it is skipped, there is never a screen.
-    let seen = pane.await_screen(|screen| screen.contains("abandoned"), || host.is_finished());
+    let seen = pane.await_screen(
+        |screen| screen.contains(" abandoned: the host gave up"),
+        || host.is_finished(),
+    );
     let Some(seen) = seen else {
         assert!(
             host.join().unwrap().is_none(),

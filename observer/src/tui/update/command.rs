@@ -134,6 +134,9 @@ fn next_finding(model: &mut Model, forwards: bool) {
             calls.follow = false;
             calls.go(place);
         }
+        None if !model.filter.1.is_empty() || model.only.is_some() => {
+            model.note = Some("nothing was found in what the filter shows; Esc drops it".into());
+        }
         None if ledger.totals.standing > 0 => {
             show(model, Screen::Findings);
         }
