@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(settings.deadlines["slow"], Duration::from_secs(30));
         assert_eq!(settings.hosts[0].title, "Mine");
         assert!(
-            read_hosts(&file("bad.toml", "[[host]]\nnickname = 1\n"))
+            read_hosts(&file("bad.toml", &format!("{host}nickname = 1\n")))
                 .unwrap_err()
                 .contains("nickname")
         );
