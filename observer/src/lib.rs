@@ -7,14 +7,18 @@
 //! ```
 //!
 //! Everything from [`stream`] to [`record`] is pure: no clock, no file, no thread; time comes in
-//! with each event. [`pipeline`] joins the pure layers, [`cli`] joins them to the world.
+//! with each event. [`pipeline`] joins the pure layers; behind it [`policy`] judges by a team's own
+//! rules, equally pure. [`wording`] is how all of them speak to people, and [`cli`] joins them to
+//! the world.
 
 pub mod capture;
 pub mod cli;
 pub mod jsonrpc;
 pub mod pipeline;
+pub mod policy;
 pub mod record;
 pub mod session;
 pub mod sink;
 pub mod stream;
 pub mod verdict;
+pub mod wording;

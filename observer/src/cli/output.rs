@@ -6,13 +6,12 @@ use std::time::Instant;
 
 use clap::{ArgAction, ValueEnum};
 
-use super::fail_on::{FailOn, Tally};
+use super::gate::{Gate, GateArgs};
 use super::terminal::Courteous;
 use super::{Exit, Failure, say};
 use crate::pipeline::Output;
 use crate::record::Header;
 use crate::sink::{Color, Detail, Jsonl, Lines, Outlet, WriteError};
-use crate::verdict;
 
 /// What is printed and written, and what the exit code tells.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -33,15 +32,8 @@ pub struct OutputArgs {
     /// When to colour the human lines
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     color: ColorChoice,
-    /// Exit with 1 if there is such a finding: error, warning, info (or higher), confirmed,
-    /// probable, possible (or surer), or a rule's name
-    ///
-    /// Can be given several times; one that is reached is enough.
-    #[arg(long, value_name = "LEVEL|RULE")]
-    fail_on: Vec<FailOn>,
-    /// Exit with 3 if anything of the scope went by unseen
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    gate: GateArgs,
 }
 
 /// When to colour.
@@ -88,6 +80,10 @@ impl OutputArgs {
     /// # Errors
     /// Where the audit log cannot be opened.
     pub fn open(&self, job: Job) -> Result<Outputs, Failure> {
+        let gate = self.gate.open().map_err(|failure| match job {
+            Job::Run => failure.with_exit(Exit::ObserverFailed),
+            Job::Live | Job::Replay => failure,
+        })?;
         let log_on_stdout = self.log.as_deref() == Some(Path::new("-"));
         let log = match self.log_file() {
             Some(path) => Some(Outlet::create(path).map_err(|error| unwritable(&error, job))?),
@@ -103,10 +99,8 @@ impl OutputArgs {
         Ok(Outputs {
             log: log.map(Jsonl::new),
             lines: Lines::new(lines, self.detail(), self.color.choose(on_stderr)),
-            tally: Tally::new(self.fail_on.clone()),
-            strict: self.strict,
+            gate,
             job,
-            complete: true,
             write_failed: false,
             unread: false,
         })
@@ -122,7 +116,7 @@ impl OutputArgs {
 }
 
 impl ColorChoice {
-    fn choose(self, on_stderr: bool) -> Color {
+    pub(super) fn choose(self, on_stderr: bool) -> Color {
         let terminal = match on_stderr {
             true => io::stderr().is_terminal(),
             false => io::stdout().is_terminal(),
@@ -143,10 +137,8 @@ impl ColorChoice {
 pub struct Outputs {
     log: Option<Jsonl>,
     lines: Lines,
-    tally: Tally,
-    strict: bool,
+    gate: Gate,
     job: Job,
-    complete: bool,
     write_failed: bool,
     unread: bool,
 }
@@ -160,13 +152,6 @@ impl Outputs {
 
     /// Takes what came out of the pipeline.
     pub fn handle_output(&mut self, output: &Output) {
-        match output {
-            Output::Derived(verdict::Output::Finding(finding)) => {
-                self.tally.handle_finding(finding);
-            }
-            Output::Derived(verdict::Output::Summary(summary)) => self.complete &= summary.complete,
-            _ => {}
-        }
         let written = self
             .log
             .as_mut()
@@ -174,6 +159,10 @@ impl Outputs {
         self.note_log(written);
         let written = self.lines.handle_output(output);
         self.note_lines(written);
+        if let Some(ruling) = self.gate.handle_output(output) {
+            let written = self.lines.handle_ruling(ruling);
+            self.note_lines(written);
+        }
     }
 
     /// Writes what has waited long enough; to be called between batches while events keep coming.
@@ -194,7 +183,7 @@ impl Outputs {
 
     /// Says that something of the scope went by unseen that no record tells.
     pub const fn note_incomplete(&mut self) {
-        self.complete = false;
+        self.gate.note_incomplete();
     }
 
     /// Whether whoever read our stdout has gone.
@@ -204,7 +193,7 @@ impl Outputs {
 
     /// The exit code of `attach`, `watch`, `replay`.
     pub fn exit(&self) -> Exit {
-        match self.own_exit() {
+        match self.gate.exit() {
             _ if self.write_failed => Exit::Failed,
             Some(exit) => exit,
             None => Exit::Clean,
@@ -213,17 +202,7 @@ impl Outputs {
 
     /// The exit code of `run`: the command's own, unless `--fail-on` or `--strict` say otherwise.
     pub fn exit_of(&self, command: Exit) -> Exit {
-        self.own_exit().unwrap_or(command)
-    }
-
-    fn own_exit(&self) -> Option<Exit> {
-        if self.tally.is_reached() {
-            Some(Exit::Findings)
-        } else if self.strict && !self.complete {
-            Some(Exit::Incomplete)
-        } else {
-            None
-        }
+        self.gate.exit().unwrap_or(command)
     }
 
     fn note_log(&mut self, written: Result<(), WriteError>) {
@@ -264,7 +243,7 @@ mod tests {
 
     use super::*;
     use crate::capture::Timestamp;
-    use crate::verdict::{Confidence, Culprit, Finding, Severity, Summary};
+    use crate::verdict::{self, Confidence, Culprit, Finding, Severity, Summary};
 
     #[derive(Parser)]
     struct Line {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::verdict::Settings;
+use crate::wording;
 
 /// Options that change a verdict. They stand in the log's header.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -35,19 +36,7 @@ impl SettingsArgs {
 /// # Errors
 /// A sentence for the user where it is none of them.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|char: char| char != '.' && !char.is_ascii_digit());
-    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
-    let seconds = match unit {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3_600.0,
-        _ => return Err("give a duration such as 30s, 200ms, 2min or 1h".into()),
-    };
-    number
-        .parse::<f64>()
-        .ok()
-        .and_then(|number| Duration::try_from_secs_f64(number * seconds).ok())
+    wording::parse_duration(text)
         .ok_or_else(|| "give a duration such as 30s, 200ms, 2min or 1h".into())
 }
 

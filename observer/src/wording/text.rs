@@ -6,7 +6,7 @@ use crate::capture::Timestamp;
 use crate::record::printable;
 
 /// A time since the capture began: `4.171`, and `1:02:03.004` after the first hour.
-pub(super) fn time(at: Timestamp) -> String {
+pub(crate) fn time(at: Timestamp) -> String {
     let millis = at.as_nanos() / 1_000_000;
     let (seconds, millis) = (millis / 1_000, millis % 1_000);
     if seconds < 3_600 {
@@ -17,7 +17,7 @@ pub(super) fn time(at: Timestamp) -> String {
 }
 
 /// A length of time, with three digits that matter.
-pub(super) fn span(duration: Duration) -> String {
+pub(crate) fn span(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     match duration.as_millis() {
         0..1 => format!("{} us", duration.as_micros()),
@@ -29,9 +29,24 @@ pub(super) fn span(duration: Duration) -> String {
     }
 }
 
+/// `30s`, `1.5s`, `200ms`, `2min`, `1h`, or a bare number of seconds.
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
+    let digits = text.find(|char: char| char != '.' && !char.is_ascii_digit());
+    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let seconds = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3_600.0,
+        _ => return None,
+    };
+    let number = number.parse::<f64>().ok()?;
+    Duration::try_from_secs_f64(number * seconds).ok()
+}
+
 /// A size in bytes: `812 B`, `1.2 kB`, `64.0 MB`.
 #[expect(clippy::cast_precision_loss, reason = "two digits are shown")]
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let mut value = bytes as f64;
     if bytes < 1_000 {
         return format!("{bytes} B");
@@ -46,7 +61,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// `1 call`, `2 calls`.
-pub(super) fn count(number: u64, one: &str) -> String {
+pub(crate) fn count(number: u64, one: &str) -> String {
     match number {
         1 => format!("1 {one}"),
         _ => format!("{number} {one}s"),
@@ -54,7 +69,7 @@ pub(super) fn count(number: u64, one: &str) -> String {
 }
 
 /// Observed text: safe to print, and at most `limit` characters of it.
-pub(super) fn observed(text: &str, limit: usize) -> String {
+pub(crate) fn observed(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => printable(text),
         Some((end, _)) => format!("{}...", printable(&text[..end])),
