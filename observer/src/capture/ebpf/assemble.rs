@@ -14,7 +14,7 @@ use crate::capture::{
     ProcessEvent, Timestamp,
 };
 
-use super::decode::{Record, arguments};
+use super::decode::{Fault, Record, arguments, decode};
 use super::streams::Streams;
 
 /// How many ended processes are remembered, to drop what the kernel may report twice.
@@ -25,7 +25,7 @@ const NANOS_PER_TICK: u64 = 10_000_000;
 
 /// What the records have said so far.
 #[derive(Debug)]
-pub(super) struct Assembler {
+pub struct Assembler {
     clock: Clock,
     pub(super) streams: Streams,
     /// One parser for each process that reads a terminal.
@@ -35,7 +35,8 @@ pub(super) struct Assembler {
 }
 
 impl Assembler {
-    pub(super) fn new(clock: Clock) -> Self {
+    /// Nothing has been said yet; times will count from the clock's zero.
+    pub fn new(clock: Clock) -> Self {
         Self {
             clock,
             streams: Streams::default(),
@@ -44,50 +45,59 @@ impl Assembler {
         }
     }
 
-    /// Takes in one record, and appends the events that follow from it.
-    pub(super) fn handle_record(&mut self, record: Record<'_>, out: &mut Vec<Captured>) {
+    /// Takes in one record as the ring holds it, and appends the events that follow from it.
+    ///
+    /// # Errors
+    ///
+    /// Where the bytes are no record of this version; nothing is changed then.
+    pub fn handle_bytes(&mut self, bytes: &[u8], out: &mut Vec<Captured>) -> Result<(), Fault> {
+        self.handle_record(&decode(bytes)?, out);
+        Ok(())
+    }
+
+    fn handle_record(&mut self, record: &Record<'_>, out: &mut Vec<Captured>) {
         match record {
             Record::Content(transfer, bytes) => {
-                self.written(&transfer, Some(Bytes::copy_from_slice(bytes)), out);
+                self.written(transfer, Some(Bytes::copy_from_slice(bytes)), out);
             }
-            Record::Unseen(transfer) => self.written(&transfer, None, out),
+            Record::Unseen(transfer) => self.written(transfer, None, out),
             Record::Read(transfer) => {
-                if let Some(at) = self.wanted(&transfer) {
-                    self.streams.read(at, &transfer, out);
+                if let Some(at) = self.wanted(transfer) {
+                    self.streams.read(at, transfer, out);
                 }
             }
             Record::Eof(transfer) => {
-                if let Some(at) = self.wanted(&transfer) {
-                    self.streams.ended(at, &transfer, out);
+                if let Some(at) = self.wanted(transfer) {
+                    self.streams.ended(at, transfer, out);
                 }
             }
             Record::Refused(transfer) => {
-                if let Some(at) = self.wanted(&transfer) {
-                    self.streams.refused(at, &transfer, out);
+                if let Some(at) = self.wanted(transfer) {
+                    self.streams.refused(at, transfer, out);
                 }
             }
-            Record::Keys(transfer, bytes) => self.typed(&transfer, bytes, out),
-            Record::Fork(process) => self.forked(&process, out),
+            Record::Keys(transfer, bytes) => self.typed(transfer, bytes, out),
+            Record::Fork(process) => self.forked(process, out),
             Record::Exec {
                 header,
                 pid,
                 path,
                 argv,
-            } => self.executed(header, pid, path, argv, out),
-            Record::Exit(process) => self.exited(&process, out),
-            Record::Signal(signal) => self.signalled(&signal, out),
-            Record::NetSend(sent) => self.sent(&sent, out),
+            } => self.executed(*header, *pid, path, argv, out),
+            Record::Exit(process) => self.exited(process, out),
+            Record::Signal(signal) => self.signalled(signal, out),
+            Record::NetSend(sent) => self.sent(sent, out),
         }
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is due.
-    pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
         let keys = self.keys.values().filter_map(KeyParser::deadline).min();
         self.streams.poll_timeout().into_iter().chain(keys).min()
     }
 
     /// Decides what has waited long enough.
-    pub(super) fn handle_timeout(&mut self, now: Timestamp, out: &mut Vec<Captured>) {
+    pub fn handle_timeout(&mut self, now: Timestamp, out: &mut Vec<Captured>) {
         self.streams.handle_timeout(now, out);
         let mut found = Vec::new();
         for (&(pid, _), parser) in &mut self.keys {
@@ -274,7 +284,7 @@ mod tests {
         let mut assembler = Assembler::new(Clock::since(0));
         let mut out = Vec::new();
         for record in records {
-            assembler.handle_record(record, &mut out);
+            assembler.handle_record(&record, &mut out);
         }
         out.into_iter().map(|captured| captured.event).collect()
     }

@@ -3,6 +3,9 @@
 use observer_ebpf::wire::{self, ABI, Header, NetSend, Process, Signal, Transfer, kind};
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
+/// No stream is longer than this: 256 TB. Sums of positions cannot overflow.
+const MAX_OFFSET: u64 = 1 << 48;
+
 /// One record. The bytes it borrows are the ring's own.
 #[derive(Debug, PartialEq)]
 pub(super) enum Record<'a> {
@@ -37,13 +40,15 @@ pub(super) enum Record<'a> {
 
 /// A record that this reader cannot understand: the object and the reader do not belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub enum Fault {
     /// Shorter than its kind's fixed part, or than the payload it announces.
     Short,
     /// Of another version.
     Abi(u16),
     /// Of no known kind.
     Kind(u16),
+    /// At a position that no stream reaches.
+    Offset(u64),
 }
 
 /// Decodes one record; what comes after its payload is room that it did not use.
@@ -53,12 +58,12 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Record<'_>, Fault> {
         return Err(Fault::Abi(header.abi));
     }
     Ok(match header.kind {
-        kind::CONTENT => Record::Content(fixed(bytes)?, payload(bytes, header.len)?),
-        kind::UNSEEN => Record::Unseen(fixed(bytes)?),
-        kind::READ => Record::Read(fixed(bytes)?),
-        kind::EOF => Record::Eof(fixed(bytes)?),
-        kind::REFUSED => Record::Refused(fixed(bytes)?),
-        kind::KEYS => Record::Keys(fixed(bytes)?, payload(bytes, header.len)?),
+        kind::CONTENT => Record::Content(transfer(bytes)?, payload(bytes, header.len)?),
+        kind::UNSEEN => Record::Unseen(transfer(bytes)?),
+        kind::READ => Record::Read(transfer(bytes)?),
+        kind::EOF => Record::Eof(transfer(bytes)?),
+        kind::REFUSED => Record::Refused(transfer(bytes)?),
+        kind::KEYS => Record::Keys(transfer(bytes)?, payload(bytes, header.len)?),
         kind::FORK => Record::Fork(fixed(bytes)?),
         kind::EXEC => exec(bytes)?,
         kind::EXIT => Record::Exit(fixed(bytes)?),
@@ -66,6 +71,14 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Record<'_>, Fault> {
         kind::NET_SEND => Record::NetSend(fixed(bytes)?),
         unknown => return Err(Fault::Kind(unknown)),
     })
+}
+
+fn transfer(bytes: &[u8]) -> Result<Transfer, Fault> {
+    let transfer: Transfer = fixed(bytes)?;
+    if transfer.offset > MAX_OFFSET {
+        return Err(Fault::Offset(transfer.offset));
+    }
+    Ok(transfer)
 }
 
 fn exec(bytes: &[u8]) -> Result<Record<'_>, Fault> {

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::Sender;
 use crate::capture::{CaptureEvent, Captured, Loss, Pid, ProcessChange, ProcessEvent, Timestamp};
 
 use super::assemble::Assembler;
-use super::decode::{arguments, decode};
+use super::decode::arguments;
 use super::streams::{id, key};
 use super::writers::Writers;
 use super::{Control, Probe, ProbeError};
@@ -140,17 +140,17 @@ impl Reader {
 
     /// Takes in every record that is in the ring.
     fn drain(&mut self) -> Result<(), Gone> {
+        let mut any = false;
         loop {
             let before = self.batch.len();
             let Some(item) = self.probe.ring.next() else {
-                return Ok(());
+                break;
             };
-            match decode(&item) {
-                Ok(record) => self.assembler.handle_record(record, &mut self.batch),
-                Err(_) => self.faults += 1,
-            }
+            let taken = self.assembler.handle_bytes(&item, &mut self.batch);
+            self.faults += u64::from(taken.is_err());
+            // Gives the record's room in the ring back.
             drop(item);
-            self.last_record = self.probe.clock.now();
+            any = true;
             for captured in &mut self.batch[before..] {
                 complete(captured);
                 self.batch_bytes += content_len(captured);
@@ -159,6 +159,10 @@ impl Reader {
                 self.deliver()?;
             }
         }
+        if any {
+            self.last_record = self.probe.clock.now();
+        }
+        Ok(())
     }
 
     /// Hands the batch on; waits where the pipeline is slow.

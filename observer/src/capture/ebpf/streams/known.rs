@@ -48,6 +48,13 @@ pub(super) struct Piece {
     pub(super) loss: u32,
 }
 
+impl Piece {
+    /// How much memory it holds.
+    fn size(&self) -> usize {
+        self.bytes.as_ref().map_or(0, Bytes::len)
+    }
+}
+
 impl Known {
     pub(super) fn new(key: StreamKey, generation: u32) -> Self {
         Self {
@@ -93,8 +100,10 @@ impl Known {
             self.held_since = piece.at;
         }
         let at = piece.at;
-        self.held_bytes += piece.bytes.as_ref().map_or(0, Bytes::len);
-        self.held.insert(offset, piece);
+        self.held_bytes += piece.size();
+        if let Some(twin) = self.held.insert(offset, piece) {
+            self.held_bytes -= twin.size();
+        }
         let too_much = self.held_bytes > HELD_BYTES;
         self.release(too_much, at, out);
     }
@@ -104,7 +113,11 @@ impl Known {
     pub(super) fn release(&mut self, all: bool, now: Timestamp, out: &mut Vec<Captured>) {
         while let Some(entry) = self.held.first_entry() {
             let offset = *entry.key();
-            let hole = offset - self.next;
+            let Some(hole) = offset.checked_sub(self.next) else {
+                // It overlaps another piece, which the probe never makes.
+                self.held_bytes -= entry.remove().size();
+                continue;
+            };
             let newly_lost = entry.get().lost.saturating_sub(self.lost);
             if hole > 0 {
                 if !all && newly_lost < hole {
@@ -117,7 +130,7 @@ impl Known {
                 continue;
             }
             let piece = entry.remove();
-            self.held_bytes -= piece.bytes.as_ref().map_or(0, Bytes::len);
+            self.held_bytes -= piece.size();
             self.held_since = now;
             self.hand_out(piece, out);
         }

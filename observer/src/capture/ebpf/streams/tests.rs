@@ -1,3 +1,5 @@
+//! What is known of a stream, and where bytes of it are missing.
+
 use observer_ebpf::wire::{Header, kind, loss, stream_kind};
 
 use super::*;
