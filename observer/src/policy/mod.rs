@@ -9,6 +9,7 @@ mod fail_on;
 mod file;
 mod inspection;
 mod nearest;
+mod ruling;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,8 +21,9 @@ use crate::wording::Glob;
 
 pub use fail_on::FailOn;
 pub use file::PolicyError;
-pub use inspection::{Inspection, Objection, Ruling, Subject};
+pub use inspection::Inspection;
 pub(crate) use nearest::nearest;
+pub use ruling::{Objection, Ruling, Subject};
 
 /// The policy that holds where none is given, as a file with comments.
 pub const TEMPLATE: &str = include_str!("template.toml");
