@@ -27,6 +27,7 @@ mod policy;
 #[cfg(target_os = "linux")]
 mod remedy;
 mod replay;
+mod report;
 mod rules;
 #[cfg(target_os = "linux")]
 mod run;
@@ -77,6 +78,7 @@ enum Command {
     Watch(watch::Watch),
     Replay(replay::Replay),
     Check(check::Check),
+    Report(report::Report),
     Policy(policy::Policy),
     Rules(rules::Rules),
     Explain(explain::Explain),
@@ -125,6 +127,7 @@ impl Cli {
             Command::DemoPart(part) => part.execute(),
             Command::Replay(replay) => replay.execute(),
             Command::Check(check) => check.execute(),
+            Command::Report(report) => report.execute(),
             Command::Policy(policy) => policy.execute(),
             Command::Rules(rules) => rules.execute(),
             Command::Explain(explain) => explain.execute(),

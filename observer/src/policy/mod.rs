@@ -78,6 +78,17 @@ pub enum Level {
     Deny,
 }
 
+impl Level {
+    /// As a policy spells it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Warn => "warn",
+            Self::Deny => "deny",
+        }
+    }
+}
+
 /// The levels of the rules that are not named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -1,3 +1,5 @@
+//! Findings, calls and servers against policies.
+
 use bytes::Bytes;
 
 use super::*;
