@@ -17,8 +17,7 @@ const LAYERS: [&str; 12] = [
 
 /// No clock, no I/O, no thread: these deny the lists in `clippy.toml` for themselves.
 const PURE: [&str; 9] = [
-    "stream", "jsonrpc", "session", "verdict", "record", "wording", "pipeline", "policy",
-    "report",
+    "stream", "jsonrpc", "session", "verdict", "record", "wording", "pipeline", "policy", "report",
 ];
 
 /// Of `capture`, the other layers know the contract alone, never a backend. `cli` starts them.

@@ -24,8 +24,8 @@ const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 ///
 /// Formats: text, markdown (for a page or a job's summary), junit (one case a rule), sarif (for
 /// code scanning), html (one file, for a browser), csv (one row a call), perfetto (for
-/// ui.perfetto.dev), json (for programs), github (annotations in a workflow's log; with
-/// GITHUB_STEP_SUMMARY set, the markdown goes there).
+/// ui.perfetto.dev), json (for programs), github (annotations in a workflow's log, and the markdown
+/// in the step's summary).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   observer report audit.jsonl
@@ -39,12 +39,7 @@ pub(super) struct Report {
     /// A format, and the file to write it to (`-`, or none: stdout) [default: text]
     ///
     /// Can be given several times. All files are opened before any log is read.
-    #[arg(
-        long,
-        short,
-        value_name = "FORMAT[=PATH]",
-        help_heading = "Output"
-    )]
+    #[arg(long, short, value_name = "FORMAT[=PATH]", help_heading = "Output")]
     format: Vec<Target>,
     #[command(flatten)]
     settings: SettingsArgs,
@@ -151,7 +146,7 @@ impl Report {
                 standing = Standing::NotShown;
             }
         }
-        report.end_log(gate.ruling().clone(), standing, faults);
+        report.end_log(gate.ruling().clone(), standing, &faults);
         for sheet in sheets {
             sheet.end_log(report);
         }
@@ -161,10 +156,17 @@ impl Report {
     /// A file has room for one report, and a log is not to be overwritten by what is made of it.
     fn refuse_clashes(&self) -> Result<(), Failure> {
         let identity = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
-        let logs: Vec<_> = self.files.iter().filter_map(|file| identity(file)).collect();
+        let logs: Vec<_> = self
+            .files
+            .iter()
+            .filter_map(|file| identity(file))
+            .collect();
         for (place, target) in self.format.iter().enumerate() {
             let name = target.format.name();
-            if self.format[..place].iter().any(|one| one.path == target.path) {
+            if self.format[..place]
+                .iter()
+                .any(|one| one.path == target.path)
+            {
                 let path = target.path.as_deref().unwrap_or(Path::new("-"));
                 let message = format_args!("--format {name}={} is taken", path.display());
                 return Err(Failure::new(Exit::Failed, message)
@@ -172,7 +174,8 @@ impl Report {
             }
             let Some(path) = &target.path else { continue };
             if identity(path).is_some_and(|one| logs.contains(&one)) {
-                let message = format_args!("--format {name}={} is a log that is read", path.display());
+                let message =
+                    format_args!("--format {name}={} is a log that is read", path.display());
                 return Err(Failure::new(Exit::Failed, message).with_remedy("give another file"));
             }
         }
@@ -192,10 +195,16 @@ impl Report {
             };
             sheets.push(Sheet::new(target.format, outlet));
         }
-        let annotates = self.format.iter().any(|target| target.format == Format::Github);
+        let annotates = self
+            .format
+            .iter()
+            .any(|target| target.format == Format::Github);
         let summary = std::env::var_os(STEP_SUMMARY).filter(|path| !path.is_empty());
         if let Some(path) = summary.filter(|_| annotates) {
-            sheets.push(Sheet::new(Format::Markdown, step_summary(&path).map_err(unwritable)?));
+            sheets.push(Sheet::new(
+                Format::Markdown,
+                step_summary(&path).map_err(unwritable)?,
+            ));
         }
         Ok(sheets)
     }

@@ -56,7 +56,7 @@ impl Subject {
     }
 
     /// All that there are.
-    pub(super) fn all() -> impl Iterator<Item = Self> {
+    pub fn all() -> impl Iterator<Item = Self> {
         let rules = verdict::rules().map(|rule| Self::Rule(rule.name));
         rules.chain([Self::Pending, Self::Wasted, Self::Server])
     }

@@ -101,7 +101,7 @@ impl Report {
     }
 
     /// Ends a log: what a policy makes of it, and what of it could not be read.
-    pub fn end_log(&mut self, ruling: Ruling, standing: Standing, faults: Vec<String>) {
+    pub fn end_log(&mut self, ruling: Ruling, standing: Standing, faults: &[String]) {
         let Some(Open { mut log, parties }) = self.open.take() else {
             return;
         };
@@ -155,7 +155,7 @@ impl Open {
             }
             Event::Interrupt { pid, kind, .. } => {
                 let text = format!("{} to {}", kind.word(), self.parties.process(*pid));
-                self.moment(*at, None, "interrupt", text, kept);
+                self.moment(*at, "interrupt", text, kept);
             }
             Event::Gap {
                 conn,
@@ -166,8 +166,8 @@ impl Open {
             } => {
                 let missing = bytes.map_or("bytes".into(), size);
                 let (from, reason) = (from.word(), reason.word());
-                let text = format!("{missing} from the {from} unseen: {reason}");
-                self.moment(*at, Some(*conn), "gap", text, kept);
+                let text = format!("{missing} from the {from} of {conn} unseen: {reason}");
+                self.moment(*at, "gap", text, kept);
             }
             _ => {}
         }
@@ -183,22 +183,10 @@ impl Open {
         Some(self.log.connections.entry(conn).or_default())
     }
 
-    fn moment(
-        &mut self,
-        at: Timestamp,
-        conn: Option<ConnId>,
-        kind: &'static str,
-        text: String,
-        kept: &mut Kept,
-    ) {
+    fn moment(&mut self, at: Timestamp, kind: &'static str, text: String, kept: &mut Kept) {
         if kept.moments < MOMENTS {
             kept.moments += 1;
-            self.log.moments.push(Moment {
-                at,
-                conn,
-                kind,
-                text,
-            });
+            self.log.moments.push(Moment { at, kind, text });
         }
     }
 

@@ -59,10 +59,16 @@ impl Calls {
                 call.outcome.word().into(),
                 seconds(Some(call.sent)),
                 seconds(call.ended),
-                call.took().map(|took| decimal(took.as_secs_f64())).unwrap_or_default(),
-                call.wasted.map(|wasted| decimal(wasted.as_secs_f64())).unwrap_or_default(),
+                call.took()
+                    .map(|took| decimal(took.as_secs_f64()))
+                    .unwrap_or_default(),
+                call.wasted
+                    .map(|wasted| decimal(wasted.as_secs_f64()))
+                    .unwrap_or_default(),
                 call.request_bytes.to_string(),
-                call.response_bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
+                call.response_bytes
+                    .map(|bytes| bytes.to_string())
+                    .unwrap_or_default(),
                 call.progress.to_string(),
                 seconds(call.cancelled),
                 text(call.reason.as_deref().unwrap_or_default()),
@@ -73,7 +79,9 @@ impl Calls {
 }
 
 fn row(fields: &[String; COLUMNS.len()], out: &mut Vec<u8>) {
-    let mut writer = csv::WriterBuilder::new().buffer_capacity(1 << 10).from_writer(out);
+    let mut writer = csv::WriterBuilder::new()
+        .buffer_capacity(1 << 10)
+        .from_writer(out);
     #[expect(clippy::expect_used, reason = "a Vec takes every write")]
     writer
         .write_record(fields)

@@ -1,4 +1,4 @@
-//! JUnit XML: a suite for each log, a case for each rule and for what else a policy asks.
+//! `JUnit` XML: a suite for each log, a case for each rule and for what else a policy asks.
 //!
 //! A case is a rule, not a call: its name is the same in every run, so that a CI system can tell
 //! since when it fails.
@@ -48,7 +48,12 @@ fn subject_case(log: &Log, subject: Subject) -> TestCase {
     let (denied, warned) = (about(Level::Deny).count() as u64, about(Level::Warn));
     let status = match denied {
         0 => TestCaseStatus::success(),
-        _ => failure(NonSuccessKind::Failure, "denied", denied, about(Level::Deny)),
+        _ => failure(
+            NonSuccessKind::Failure,
+            "denied",
+            denied,
+            about(Level::Deny),
+        ),
     };
     let mut case = case(log, subject.name(), status);
     let warnings = told(warned);

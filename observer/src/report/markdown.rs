@@ -81,7 +81,10 @@ fn findings(log: &Log, out: &mut String) {
             plain(&on.unwrap_or_default())
         );
     }
-    more(findings.len().saturating_sub(FINDINGS) as u64 + log.findings_left_out, out);
+    more(
+        findings.len().saturating_sub(FINDINGS) as u64 + log.findings_left_out,
+        out,
+    );
 }
 
 fn connections(log: &Log, out: &mut String) {

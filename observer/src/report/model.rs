@@ -215,7 +215,6 @@ pub(super) fn heading(finding: &Finding) -> String {
 #[derive(Clone, Debug)]
 pub(super) struct Moment {
     pub(super) at: Timestamp,
-    pub(super) conn: Option<ConnId>,
     /// `interrupt` or `gap`.
     pub(super) kind: &'static str,
     /// In words.
@@ -235,9 +234,7 @@ impl Log {
     /// The findings, the worst first.
     pub(super) fn worst_first(&self) -> Vec<&Finding> {
         let mut findings: Vec<_> = self.findings.values().collect();
-        findings.sort_by_key(|finding| {
-            std::cmp::Reverse((finding.severity, finding.confidence))
-        });
+        findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.confidence)));
         findings
     }
 
@@ -258,7 +255,11 @@ impl Log {
     /// `codex-mcp-client 0.171.0 -> files 2`.
     pub(super) fn sides(&self, conn: ConnId) -> Option<String> {
         let sides = &self.connections.get(&conn)?.sides;
-        Some(format!("{} -> {}", sides.host.title(), sides.server.title()))
+        Some(format!(
+            "{} -> {}",
+            sides.host.title(),
+            sides.server.title()
+        ))
     }
 
     /// What was lost, in words.

@@ -78,10 +78,15 @@ impl Trace {
     pub(super) fn end_log(&mut self, log: &Log, out: &mut Vec<u8>) {
         let called = |process: &Process| {
             log.connections.iter().find_map(|(conn, connection)| {
-                let sides = [(Side::Client, &connection.sides.host), (Side::Server, &connection.sides.server)];
+                let sides = [
+                    (Side::Client, &connection.sides.host),
+                    (Side::Server, &connection.sides.server),
+                ];
                 let found = sides.into_iter().find(|(side, known)| match process {
                     Process::Pid(pid) => known.pid == Some(pid.0),
-                    Process::Side(own, is_host) => own == conn && *is_host == (*side == Side::Client),
+                    Process::Side(own, is_host) => {
+                        own == conn && *is_host == (*side == Side::Client)
+                    }
                 });
                 found.map(|(side, known)| (side, known.title()))
             })
@@ -116,7 +121,12 @@ impl Trace {
             let name = format!("{kind}{title}");
             self.name(number, "process_name", json!({ "name": name }), out);
             self.name(number, "process_labels", json!({ "labels": log.name }), out);
-            self.name(number, "process_sort_index", json!({ "sort_index": number }), out);
+            self.name(
+                number,
+                "process_sort_index",
+                json!({ "sort_index": number }),
+                out,
+            );
         }
     }
 
@@ -143,11 +153,25 @@ impl Trace {
             Outcome::Cancelled | Outcome::Abandoned => call.until + call.wasted.unwrap_or_default(),
             _ => call.until,
         };
-        self.slice("call", &title, asker, [call.sent, call.until], args.clone(), out);
+        self.slice(
+            "call",
+            &title,
+            asker,
+            [call.sent, call.until],
+            args.clone(),
+            out,
+        );
         self.slice("work", &title, worker, [call.sent, worked], args, out);
         if let Some(at) = call.cancelled {
             let title = format!("cancel {title}");
-            self.instant("cancel", &title, asker, at, json!({ "reason": call.reason }), out);
+            self.instant(
+                "cancel",
+                &title,
+                asker,
+                at,
+                json!({ "reason": call.reason }),
+                out,
+            );
         }
     }
 
@@ -157,7 +181,13 @@ impl Trace {
                 let args = json!({ "pid": pid, "sender": sender });
                 self.instant("interrupt", kind.word(), Process::Pid(*pid), at, args, out);
             }
-            Event::Gap { conn, from, bytes, reason, .. } => {
+            Event::Gap {
+                conn,
+                from,
+                bytes,
+                reason,
+                ..
+            } => {
                 let args = json!({ "bytes": bytes, "reason": reason.word() });
                 let name = format!("gap of {}", bytes.map_or("bytes".into(), size));
                 self.instant("gap", &name, process(open, *conn, *from), at, args, out);

@@ -61,7 +61,10 @@ fn tools(log: &Log, out: &mut String) {
     out.push_str("\n  Calls          mean   longest    wasted\n");
     for (tool, tally) in &log.tools {
         let mean = tally.mean().map(span).unwrap_or_default();
-        let longest = tally.mean().map(|_| span(tally.longest)).unwrap_or_default();
+        let longest = tally
+            .mean()
+            .map(|_| span(tally.longest))
+            .unwrap_or_default();
         let wasted = match tally.wasted.is_zero() {
             true => String::new(),
             false => span(tally.wasted),

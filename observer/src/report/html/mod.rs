@@ -92,7 +92,14 @@ fn facts(log: &Log, out: &mut String) {
     let summary = &log.summary;
     let mut facts = vec![
         ("calls", log.outcomes()),
-        ("traffic", format!("{}, {}", count(summary.messages, "message"), size(summary.bytes))),
+        (
+            "traffic",
+            format!(
+                "{}, {}",
+                count(summary.messages, "message"),
+                size(summary.bytes)
+            ),
+        ),
         ("evidence", log.evidence()),
         ("length", span(log.length())),
         ("seen by", header.backend.word().to_owned()),
@@ -108,7 +115,11 @@ fn facts(log: &Log, out: &mut String) {
     }
     out.push_str("<dl class=\"facts\">\n");
     for (title, fact) in facts {
-        let _ = writeln!(out, "<div><dt>{title}</dt><dd>{}</dd></div>", Escaped(&fact));
+        let _ = writeln!(
+            out,
+            "<div><dt>{title}</dt><dd>{}</dd></div>",
+            Escaped(&fact)
+        );
     }
     out.push_str("</dl>\n");
 }

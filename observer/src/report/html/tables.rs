@@ -19,7 +19,11 @@ pub(super) fn connections(log: &Log, out: &mut String) {
     if log.connections.is_empty() {
         return;
     }
-    begin("Connections", &["", "host", "server", "MCP", "from", "until", "calls"], out);
+    begin(
+        "Connections",
+        &["", "host", "server", "MCP", "from", "until", "calls"],
+        out,
+    );
     for (conn, connection) in log.connections.iter().take(ROWS) {
         let sides = &connection.sides;
         let at = |at: Option<_>| at.map(time).unwrap_or_default();
@@ -41,18 +45,30 @@ pub(super) fn connections(log: &Log, out: &mut String) {
 /// How a side calls itself, and what it runs as.
 fn party(known: &crate::wording::Known) -> String {
     let title = known.title();
-    let mut runs = known.program.clone().filter(|program| *program != title).unwrap_or_default();
+    let mut runs = known
+        .program
+        .clone()
+        .filter(|program| *program != title)
+        .unwrap_or_default();
     if let Some(pid) = known.pid {
         let _ = write!(runs, "[{pid}]");
     }
-    format!("{} <span class=\"dim\">{}</span>", Escaped(&title), Escaped(&runs))
+    format!(
+        "{} <span class=\"dim\">{}</span>",
+        Escaped(&title),
+        Escaped(&runs)
+    )
 }
 
 pub(super) fn tools(log: &Log, out: &mut String) {
     if log.tools.is_empty() {
         return;
     }
-    begin("Tools and other requests", &["call", "outcomes", "mean", "longest", "wasted"], out);
+    begin(
+        "Tools and other requests",
+        &["call", "outcomes", "mean", "longest", "wasted"],
+        out,
+    );
     for (tool, tally) in log.tools.iter().take(ROWS) {
         let mean = tally.mean();
         let wasted = (!tally.wasted.is_zero()).then_some(tally.wasted);
@@ -76,10 +92,22 @@ pub(super) fn calls(log: &Log, out: &mut String) {
     }
     let folded = log.calls.len() > UNFOLDED;
     if folded {
-        let _ = write!(out, "<details>\n<summary>All {} calls</summary>\n<div>\n", log.calls.len());
+        let _ = write!(
+            out,
+            "<details>\n<summary>All {} calls</summary>\n<div>\n",
+            log.calls.len()
+        );
     }
     let columns = [
-        "sent", "", "call", "outcome", "took", "wasted", "request", "answer", "cancellation",
+        "sent",
+        "",
+        "call",
+        "outcome",
+        "took",
+        "wasted",
+        "request",
+        "answer",
+        "cancellation",
     ];
     begin("Calls", &columns, out);
     for call in log.calls.iter().take(ROWS) {
@@ -154,7 +182,10 @@ pub(super) fn loss(log: &Log, out: &mut String) {
         ("lost to a full ring", loss.ring_full),
         ("unreadable", loss.unreadable),
     ] {
-        let _ = writeln!(out, "<tr><td>{title}</td><td class=\"number\">{bytes}</td></tr>");
+        let _ = writeln!(
+            out,
+            "<tr><td>{title}</td><td class=\"number\">{bytes}</td></tr>"
+        );
     }
     let _ = writeln!(
         out,
@@ -165,7 +196,10 @@ pub(super) fn loss(log: &Log, out: &mut String) {
 }
 
 fn begin(title: &str, columns: &[&str], out: &mut String) {
-    let _ = writeln!(out, "<h3>{title}</h3>\n<div class=\"scroll\">\n<table>\n<thead><tr>");
+    let _ = writeln!(
+        out,
+        "<h3>{title}</h3>\n<div class=\"scroll\">\n<table>\n<thead><tr>"
+    );
     for column in columns {
         let _ = writeln!(out, "<th scope=\"col\">{column}</th>");
     }

@@ -97,14 +97,7 @@ fn worked_until(call: &Call) -> Timestamp {
 }
 
 /// One connection; returns where the next begins.
-fn lane(
-    log: &Log,
-    conn: ConnId,
-    calls: &[&Call],
-    scale: &Scale,
-    y: f64,
-    out: &mut String,
-) -> f64 {
+fn lane(log: &Log, conn: ConnId, calls: &[&Call], scale: &Scale, y: f64, out: &mut String) -> f64 {
     let title = log.sides(conn).unwrap_or_default();
     let base = y + 14.0;
     let _ = writeln!(
@@ -183,7 +176,11 @@ fn bar(call: &Call, scale: &Scale, y: f64, out: &mut String) {
     let needs = label.chars().count() as f64 * LETTER + 8.0;
     if needs < worked.max(from + width) - from {
         let (x, y) = (from + 5.0, y + 12.0);
-        let _ = write!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", Escaped(&label));
+        let _ = write!(
+            out,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\">{}</text>",
+            Escaped(&label)
+        );
     }
     out.push_str("</g>\n");
 }
@@ -220,7 +217,8 @@ fn axis(scale: &Scale, height: f64, out: &mut String) {
         if seconds > end {
             break;
         }
-        let x = LEFT + (seconds - scale.from.as_secs_f64()) / scale.seconds * (WIDTH - LEFT - RIGHT);
+        let x =
+            LEFT + (seconds - scale.from.as_secs_f64()) / scale.seconds * (WIDTH - LEFT - RIGHT);
         let _ = writeln!(
             out,
             "<path class=\"grid\" d=\"M{x:.1} 16V{height:.0}\"/><text class=\"axis\" x=\"{:.1}\" \
@@ -261,7 +259,11 @@ fn caption(log: &Log, drawn: usize, out: &mut String) {
         .iter()
         .filter(|(_, number)| **number > 0)
         .map(|(outcome, _)| {
-            format!("<span class=\"{}\">■ {}</span>", outcome_class(*outcome), outcome.word())
+            format!(
+                "<span class=\"{}\">■ {}</span>",
+                outcome_class(*outcome),
+                outcome.word()
+            )
         })
         .collect();
     if log.calls.iter().any(|call| call.wasted.is_some()) {
@@ -285,7 +287,10 @@ mod tests {
     fn an_axis_has_round_steps() {
         for (seconds, expected) in [(0.001, 0.000_1), (1.0, 0.1), (11.0, 1.0), (60.0, 5.0)] {
             let step = step(seconds);
-            assert!((step - expected).abs() < expected / 100.0, "{seconds}: {step}");
+            assert!(
+                (step - expected).abs() < expected / 100.0,
+                "{seconds}: {step}"
+            );
         }
         assert!(step(1e9) >= 1e7);
     }
