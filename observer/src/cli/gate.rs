@@ -32,11 +32,6 @@ impl GateArgs {
         self.policy.is_some() || !self.fail_on.is_empty()
     }
 
-    /// Whether the exit code is to tell anything.
-    pub(super) const fn asks(&self) -> bool {
-        self.is_given() || self.strict
-    }
-
     /// Reads the policy; without one, only `--fail-on` denies anything.
     ///
     /// # Errors

@@ -133,9 +133,10 @@ impl Report {
             faults.push(shortfall);
             gate.note_incomplete();
         }
-        let mut exit = match self.gate.asks() {
-            true => gate.exit().unwrap_or(Exit::Clean),
-            false => Exit::Clean,
+        let mut exit = match gate.exit() {
+            Some(exit) if self.gate.is_given() => exit,
+            _ if gate.lacks_evidence() => Exit::Incomplete,
+            _ => Exit::Clean,
         };
         let mut standing = standing(&gate);
         if let Some(error) = judged.damage {

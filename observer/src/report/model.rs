@@ -132,6 +132,8 @@ pub(super) struct Call {
     pub(super) sent: Timestamp,
     /// When it was over or, while it is pending, when the log was.
     pub(super) until: Timestamp,
+    /// Until when the one who sent it waited: an abandoned call may be answered later.
+    pub(super) waited: Timestamp,
     pub(super) ended: Option<Timestamp>,
     pub(super) outcome: Outcome,
     pub(super) wasted: Option<Duration>,
@@ -146,13 +148,15 @@ pub(super) struct Call {
 impl Call {
     pub(super) fn new(call: &CallRecord) -> Self {
         let cancel = call.cancel.as_ref();
+        let until = call.ended.unwrap_or(call.at);
         Self {
             conn: call.conn,
             from: call.from,
             id: observed(&call.id.to_string(), NAME),
             tool: tool(call),
             sent: call.sent,
-            until: call.ended.unwrap_or(call.at),
+            until,
+            waited: (until - call.wasted.unwrap_or_default()).max(call.sent),
             ended: call.ended,
             outcome: call.outcome,
             wasted: call.wasted,

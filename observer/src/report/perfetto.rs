@@ -15,7 +15,7 @@ use crate::capture::{Pid, Timestamp};
 use crate::pipeline::Output;
 use crate::record::Word;
 use crate::session::{ConnId, Event, Side};
-use crate::verdict::{self, Outcome};
+use crate::verdict;
 use crate::wording::{observed, size};
 
 /// A name is cut to this many characters.
@@ -147,21 +147,15 @@ impl Trace {
         });
         let asker = process(open, call.conn, call.from);
         let worker = process(open, call.conn, call.from.peer());
-        // After a cancellation or an abandonment the one may stop waiting before the other stops
-        // working; how long the other worked in vain is known.
-        let worked = match call.outcome {
-            Outcome::Cancelled | Outcome::Abandoned => call.until + call.wasted.unwrap_or_default(),
-            _ => call.until,
-        };
         self.slice(
             "call",
             &title,
             asker,
-            [call.sent, call.until],
+            [call.sent, call.waited],
             args.clone(),
             out,
         );
-        self.slice("work", &title, worker, [call.sent, worked], args, out);
+        self.slice("work", &title, worker, [call.sent, call.until], args, out);
         if let Some(at) = call.cancelled {
             let title = format!("cancel {title}");
             self.instant(

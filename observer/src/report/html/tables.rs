@@ -21,7 +21,7 @@ pub(super) fn connections(log: &Log, out: &mut String) {
     }
     begin(
         "Connections",
-        &["", "host", "server", "MCP", "from", "until", "calls"],
+        &["#", "host", "server", "MCP", "#from", "#until", "#calls"],
         out,
     );
     for (conn, connection) in log.connections.iter().take(ROWS) {
@@ -66,7 +66,7 @@ pub(super) fn tools(log: &Log, out: &mut String) {
     }
     begin(
         "Tools and other requests",
-        &["call", "outcomes", "mean", "longest", "wasted"],
+        &["call", "outcomes", "#mean", "#longest", "#wasted"],
         out,
     );
     for (tool, tally) in log.tools.iter().take(ROWS) {
@@ -99,14 +99,14 @@ pub(super) fn calls(log: &Log, out: &mut String) {
         );
     }
     let columns = [
-        "sent",
-        "",
+        "#sent",
+        "#",
         "call",
         "outcome",
-        "took",
-        "wasted",
-        "request",
-        "answer",
+        "#took",
+        "#wasted",
+        "#request",
+        "#answer",
         "cancellation",
     ];
     begin("Calls", &columns, out);
@@ -174,7 +174,7 @@ pub(super) fn objections(log: &Log, out: &mut String) {
 /// The kernel's counters, where there are any.
 pub(super) fn loss(log: &Log, out: &mut String) {
     let Some(loss) = log.summary.loss else { return };
-    begin("What the capture saw", &["", "bytes"], out);
+    begin("What the capture saw", &["", "#bytes"], out);
     for (title, bytes) in [
         ("written by the watched processes", loss.seen),
         ("taken", loss.submitted),
@@ -195,13 +195,17 @@ pub(super) fn loss(log: &Log, out: &mut String) {
     end(0, out);
 }
 
+/// The columns of numbers are marked with `#`.
 fn begin(title: &str, columns: &[&str], out: &mut String) {
     let _ = writeln!(
         out,
         "<h3>{title}</h3>\n<div class=\"scroll\">\n<table>\n<thead><tr>"
     );
     for column in columns {
-        let _ = writeln!(out, "<th scope=\"col\">{column}</th>");
+        let _ = match column.strip_prefix('#') {
+            Some(number) => writeln!(out, "<th scope=\"col\" class=\"number\">{number}</th>"),
+            None => writeln!(out, "<th scope=\"col\">{column}</th>"),
+        };
     }
     out.push_str("</tr></thead>\n<tbody>\n");
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::time::Duration;
 
 use super::super::model::{Call, Log};
 use super::{Escaped, outcome_class};
@@ -54,7 +53,7 @@ pub(super) fn draw(log: &Log, out: &mut String) {
     let Some(first) = calls.iter().map(|call| call.sent).min() else {
         return;
     };
-    let last = calls.iter().map(|call| worked_until(call)).max();
+    let last = calls.iter().map(|call| call.until).max();
     let last = last.unwrap_or(first).max(log.summary.at);
     let scale = Scale {
         from: first,
@@ -90,10 +89,6 @@ fn drawn(log: &Log) -> Vec<&Call> {
     calls.truncate(CALLS);
     calls.sort_by_key(|call| call.sent);
     calls
-}
-
-fn worked_until(call: &Call) -> Timestamp {
-    call.until + call.wasted.unwrap_or(Duration::ZERO)
 }
 
 /// One connection; returns where the next begins.
@@ -133,14 +128,14 @@ fn place<'a>(calls: &[&'a Call], scale: &Scale) -> Vec<Placed<'a>> {
             // One over the other is better than none.
             None => ROWS - 1,
         };
-        ends[row] = scale.x(worked_until(call)).max(from + NARROWEST) + 2.0;
+        ends[row] = scale.x(call.until).max(from + NARROWEST) + 2.0;
         placed.push(Placed { call, row });
     }
     placed
 }
 
 fn bar(call: &Call, scale: &Scale, y: f64, out: &mut String) {
-    let (from, until) = (scale.x(call.sent), scale.x(call.until));
+    let (from, until) = (scale.x(call.sent), scale.x(call.waited));
     let width = (until - from).max(NARROWEST);
     let (class, word) = (outcome_class(call.outcome), call.outcome.word());
     let arrow = match call.from {
@@ -163,7 +158,7 @@ fn bar(call: &Call, scale: &Scale, y: f64, out: &mut String) {
         "</title><rect class=\"bar\" x=\"{from:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" \
          height=\"{BAR}\" rx=\"2\"/>"
     );
-    let worked = scale.x(worked_until(call));
+    let worked = scale.x(call.until);
     if worked > from + width {
         let (x, width) = (from + width, worked - from - width);
         let _ = write!(
