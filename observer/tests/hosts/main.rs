@@ -10,6 +10,7 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+mod example;
 mod run;
 
 use std::fs;

@@ -40,12 +40,43 @@ fn reports() -> Lab {
 #[test]
 fn schemas_and_parsers_take_the_machines_formats() {
     let Some(python) = python() else {
-        return lacking("a Python with jsonschema and junitparser");
+        return lacking("a Python with check-jsonschema and junitparser");
     };
     let lab = reports();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/report/readers/readers.py");
     let ended = end(Command::new(python).arg(script).arg(lab.0.path()));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+#[test]
+fn ci_systems_take_what_the_pages_give_them() {
+    let Some(python) = python() else {
+        return lacking("a Python with check-jsonschema");
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = fs::read_to_string(root.join("docs/ci.md")).expect("the page");
+    let blocks: Vec<_> = page
+        .split("```yaml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    let [workflow, pipeline] = blocks[..] else {
+        panic!("a workflow and a pipeline: {blocks:?}");
+    };
+    let lab = Lab::new();
+    lab.write("workflow.yml", &format!("on: push\n{workflow}"));
+    lab.write("pipeline.yml", pipeline);
+    for (schema, file) in [
+        ("github-actions", root.join("action.yml")),
+        ("github-workflows", lab.path("workflow.yml")),
+        ("gitlab-ci", lab.path("pipeline.yml")),
+    ] {
+        let ended = end(Command::new(&python)
+            .args(["-m", "check_jsonschema", "--builtin-schema"])
+            .arg(format!("vendor.{schema}"))
+            .arg(file));
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    }
 }
 
 #[test]
@@ -121,7 +152,7 @@ fn python() -> Option<PathBuf> {
     ];
     candidates.into_iter().find(|python| {
         let probe = Command::new(python)
-            .args(["-c", "import jsonschema, junitparser"])
+            .args(["-c", "import check_jsonschema, jsonschema, junitparser"])
             .output();
         probe.is_ok_and(|output| output.status.success())
     })
