@@ -5,6 +5,7 @@
 //! lose one without saying so: every chunk has its offset, every loss is a gap.
 
 mod event;
+pub mod relay;
 
 pub use event::{
     CaptureEvent, Captured, End, Fate, GapReason, InterruptKind, Joined, Loss, Pid, ProcessChange,

@@ -1,0 +1,223 @@
+//! The process that passes the bytes on, and in which they can be looked at.
+//!
+//! Each direction has a thread, the front's words have one, and the first thread belongs to
+//! whoever looks at the copies. What becomes of that one, down to a panic, is nothing to the
+//! others.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use nix::unistd::{dup2_stderr, setsid};
+
+use super::StartError;
+use super::control::{Report, Reporter, Word, Words};
+use super::describe::Description;
+use super::pump::{PipeEnd, Pump};
+use super::queue::{Feed, StreamTap, Tap, queue};
+use super::server::{Process, Server, Stdios};
+use super::witness::nowhere;
+use crate::capture::{
+    CaptureEvent, End, Fate, InterruptKind, Joined, Pid, ProcessChange, ProcessEvent, StreamId,
+    StreamKind, Timestamp,
+};
+
+/// Client to server.
+const TO_SERVER: StreamId = stream(0);
+
+/// Server to client.
+const TO_CLIENT: StreamId = stream(1);
+
+/// See the module.
+#[derive(Debug)]
+pub struct Passer {
+    feed: Feed,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Passer {
+    pub(super) fn new(
+        server: Server,
+        host: Pid,
+        reporter: Reporter,
+        words: Words,
+    ) -> Result<Self, StartError> {
+        // Fails only for the leader of a group, which a new process is not.
+        let _ = setsid();
+        let (tap, feed) = queue();
+        let host = Description::of(host);
+        introduce(&tap, &host, &server.description);
+        let threads = start(server, host.pid, reporter, words, tap)
+            .map_err(StartError::system("start a thread"))?;
+        Ok(Self { feed, threads })
+    }
+
+    /// Lets `observe` look at what is passed on, in its own time. The bytes go by whatever it
+    /// does; `None` where it panicked. Returns when there is nothing left to pass on.
+    pub fn run<T>(self, observe: impl FnOnce(&Feed) -> T) -> Option<T> {
+        let observed = catch_unwind(AssertUnwindSafe(|| observe(&self.feed))).ok();
+        self.feed.mute();
+        for thread in self.threads {
+            let _ = thread.join();
+        }
+        observed
+    }
+}
+
+const fn stream(object: u64) -> StreamId {
+    StreamId {
+        kind: StreamKind::Relay,
+        object,
+        scope: 0,
+    }
+}
+
+/// Says what is known from the beginning: who the two are, and what they hold.
+fn introduce(tap: &Tap, host: &Description, server: &Description) {
+    let seen = |process: &Description, ppid| ProcessEvent {
+        pid: process.pid,
+        change: ProcessChange::Seen {
+            ppid,
+            exe: process.exe.clone(),
+            argv: process.argv.clone(),
+            start: None,
+        },
+    };
+    let holds = |stream, pid, end, fd| CaptureEvent::Holds {
+        stream,
+        pid,
+        end,
+        fd,
+        joined: Joined::Start,
+    };
+    let known = [
+        CaptureEvent::Process(seen(host, None)),
+        CaptureEvent::Process(seen(server, Some(host.pid))),
+        holds(TO_SERVER, host.pid, End::Writer, UNKNOWN_FD),
+        holds(TO_SERVER, server.pid, End::Reader, 0),
+        holds(TO_CLIENT, server.pid, End::Writer, 1),
+        holds(TO_CLIENT, host.pid, End::Reader, UNKNOWN_FD),
+    ];
+    for event in known {
+        tap.tell(Timestamp::ZERO, event);
+    }
+}
+
+/// The host's own numbers for its ends cannot be seen from here.
+const UNKNOWN_FD: i32 = -1;
+
+fn start(
+    server: Server,
+    host: Pid,
+    reporter: Reporter,
+    words: Words,
+    tap: Tap,
+) -> io::Result<Vec<JoinHandle<()>>> {
+    let Server {
+        process,
+        description: Description { pid, .. },
+        stdio: Stdios {
+            to_server,
+            from_server,
+        },
+    } = server;
+    let reporter = Arc::new(reporter);
+    let (ended, ending) = io::pipe()?;
+    let to_server = Pump {
+        from: PipeEnd::Stdin,
+        to: PipeEnd::Server(to_server),
+        stream: TO_SERVER,
+        tap: StreamTap::new(tap.clone(), TO_SERVER, host, None),
+        reader: (pid, Some(0)),
+        server_ended: Some(ended.try_clone()?.into()),
+        reporter: Arc::clone(&reporter),
+        when_over: Report::HostClosed,
+    };
+    let to_client = Pump {
+        from: PipeEnd::Server(from_server),
+        to: PipeEnd::Stdout,
+        stream: TO_CLIENT,
+        tap: StreamTap::new(tap.clone(), TO_CLIENT, pid, Some(1)),
+        reader: (host, None),
+        server_ended: Some(ended.into()),
+        reporter,
+        when_over: Report::Passed,
+    };
+    let listener = Listener {
+        process,
+        pid,
+        tap,
+        ending: Some(ending),
+    };
+    let named = |name: &str| thread::Builder::new().name(name.into());
+    Ok(vec![
+        named("to-server").spawn(move || to_server.run())?,
+        named("to-client").spawn(move || to_client.run())?,
+        named("front").spawn(move || listener.run(words))?,
+    ])
+}
+
+/// Hears from the front what became of the server.
+struct Listener {
+    process: Process,
+    pid: Pid,
+    tap: Tap,
+    /// Closed when the server has ended: the pumps watch the other end.
+    ending: Option<io::PipeWriter>,
+}
+
+impl Listener {
+    fn run(mut self, mut words: Words) {
+        loop {
+            match words.next() {
+                Some(Word::Signal { number, sender }) => self.signal(number, sender),
+                Some(Word::Ended(fate)) => self.ended(fate),
+                Some(Word::Leave) => break,
+                None => {
+                    self.front_killed();
+                    break;
+                }
+            }
+        }
+        // Nobody waits for this process: it must not keep the host's stderr open. It has said
+        // what it had to say.
+        let _ = nowhere().and_then(dup2_stderr);
+    }
+
+    fn signal(&self, number: i32, sender: Option<u32>) {
+        let kind = match number {
+            libc::SIGINT => InterruptKind::Sigint,
+            libc::SIGTERM => InterruptKind::Sigterm,
+            libc::SIGHUP => InterruptKind::Sighup,
+            libc::SIGKILL => InterruptKind::Sigkill,
+            _ => return,
+        };
+        let interrupt = CaptureEvent::Interrupt {
+            pid: self.pid,
+            kind,
+            sender: sender.map(Pid),
+        };
+        self.tap.tell(self.tap.now(), interrupt);
+    }
+
+    fn ended(&mut self, fate: Fate) {
+        if self.ending.take().is_some() {
+            let exit = ProcessEvent {
+                pid: self.pid,
+                change: ProcessChange::Exit { fate: Some(fate) },
+            };
+            self.tap.tell(self.tap.now(), CaptureEvent::Process(exit));
+        }
+    }
+
+    /// The front says how the server ended before it ends itself. Without that it was killed: so
+    /// would the server have been, had the host started it.
+    fn front_killed(&mut self) {
+        if self.ending.is_some() {
+            self.process.kill();
+            self.signal(libc::SIGKILL, None);
+            self.ended(Fate::Signal(libc::SIGKILL));
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! One direction: reads from one side, writes to the other, and then hands over a copy.
+//!
+//! The descriptors are used as they are: whether they block is a property that the host may share,
+//! so it is not changed. Each direction has its own thread, which may wait in a `write` for as long
+//! as the other side does not read: that is the backpressure.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::{dup2_stdin, dup2_stdout, read, write};
+
+use super::control::{Report, Reporter};
+use super::queue::StreamTap;
+use super::witness::nowhere;
+use crate::capture::{CaptureEvent, Pid, StreamId};
+
+/// The capacity of a pipe on Linux.
+const BUFFER: usize = 64 * 1024;
+
+/// How soon after a write it is asked for the first time whether it was read, and at most how long
+/// between two askings, in milliseconds.
+const ASK_FIRST: u16 = 1;
+const ASK_LAST: u16 = 1024;
+
+/// An end of a pipe or socket.
+#[derive(Debug)]
+pub(super) enum PipeEnd {
+    /// This process' descriptor 0: what the host writes into.
+    Stdin,
+    /// This process' descriptor 1: what the host reads from.
+    Stdout,
+    /// An end of the server's.
+    Server(OwnedFd),
+}
+
+impl AsFd for PipeEnd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            // SAFETY: 0 is open as long as the process lives (see `drop`).
+            Self::Stdin => unsafe { BorrowedFd::borrow_raw(0) },
+            // SAFETY: likewise 1.
+            Self::Stdout => unsafe { BorrowedFd::borrow_raw(1) },
+            Self::Server(fd) => fd.as_fd(),
+        }
+    }
+}
+
+impl Drop for PipeEnd {
+    /// Closes it for the host; 0 and 1 stay taken, so that nothing else gets these numbers.
+    fn drop(&mut self) {
+        let closed = |to: fn(OwnedFd) -> nix::Result<()>| nowhere().and_then(to);
+        let _ = match self {
+            Self::Stdin => closed(dup2_stdin),
+            Self::Stdout => closed(dup2_stdout),
+            Self::Server(_) => Ok(()),
+        };
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Pump {
+    pub(super) from: PipeEnd,
+    pub(super) to: PipeEnd,
+    pub(super) stream: StreamId,
+    pub(super) tap: StreamTap,
+    /// Who reads at the other side, and through which descriptor.
+    pub(super) reader: (Pid, Option<i32>),
+    /// Becomes readable (at its end) when the server has ended.
+    pub(super) server_ended: Option<OwnedFd>,
+    pub(super) reporter: Arc<Reporter>,
+    /// What the front is told when this direction is over.
+    pub(super) when_over: Report,
+}
+
+/// How far the other side has read.
+#[derive(Debug)]
+struct Delivery {
+    told: u64,
+    /// When to ask again, in milliseconds; `None` where all was read, or nobody can know.
+    ask: Option<u16>,
+}
+
+impl Pump {
+    /// Passes on until one of the sides is closed, then closes the other.
+    pub(super) fn run(mut self) {
+        let mut delivery = Delivery { told: 0, ask: None };
+        let mut buffer = vec![0; BUFFER];
+        while self.turn(&mut buffer, &mut delivery) {}
+        // The ends close before the front hears of it: it may end at once.
+        let Self {
+            from,
+            to,
+            reporter,
+            when_over,
+            ..
+        } = self;
+        drop(from);
+        drop(to);
+        reporter.tell(when_over);
+    }
+
+    /// Waits for something to happen, and does what it asks for. Whether there is a next turn.
+    fn turn(&mut self, buffer: &mut [u8], delivery: &mut Delivery) -> bool {
+        let Ok(Ready {
+            from,
+            reader_gone,
+            ended,
+        }) = self.wait(delivery.ask)
+        else {
+            return false;
+        };
+        if delivery.ask.is_some() {
+            self.ask(delivery);
+        }
+        if reader_gone {
+            return false;
+        }
+        if from {
+            return self.pass(buffer, delivery);
+        }
+        if ended {
+            self.server_ended = None;
+            self.ask(delivery);
+            if self.when_over == Report::Passed {
+                self.reporter.tell(Report::HeldOpen);
+            }
+        }
+        true
+    }
+
+    fn wait(&self, ask: Option<u16>) -> nix::Result<Ready> {
+        let gone = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
+        let mut fds = vec![
+            PollFd::new(self.from.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.to.as_fd(), PollFlags::empty()),
+        ];
+        fds.extend(
+            self.server_ended
+                .as_ref()
+                .map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)),
+        );
+        let timeout = ask.map_or(PollTimeout::NONE, PollTimeout::from);
+        match poll(&mut fds, timeout) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        let any =
+            |fd: Option<&PollFd<'_>>| fd.and_then(PollFd::revents).unwrap_or(PollFlags::empty());
+        Ok(Ready {
+            from: !any(fds.first()).is_empty(),
+            reader_gone: any(fds.get(1)).intersects(gone),
+            ended: !any(fds.get(2)).is_empty(),
+        })
+    }
+
+    /// Reads once and writes all of it. Whether there may be more.
+    fn pass(&mut self, buffer: &mut [u8], delivery: &mut Delivery) -> bool {
+        let size = match read(&self.from, buffer) {
+            Ok(0) => 0,
+            Ok(size) => size,
+            Err(Errno::EINTR | Errno::EAGAIN) => return true,
+            // The other side closed with bytes unread (ECONNRESET), or a terminal hung up (EIO).
+            Err(_) => 0,
+        };
+        let at = self.tap.now();
+        let Some(bytes) = buffer.get(..size).filter(|bytes| !bytes.is_empty()) else {
+            self.tap.tell(CaptureEvent::Eof {
+                stream: self.stream,
+            });
+            return false;
+        };
+        let written = write_all(self.to.as_fd(), bytes);
+        self.tap.chunk(at, bytes);
+        if written.is_err() {
+            let (stream, writer) = (self.stream, self.tap.writer());
+            self.tap.tell(CaptureEvent::Refused { stream, writer });
+            return false;
+        }
+        delivery.ask = Some(ASK_FIRST);
+        true
+    }
+
+    /// Finds out how far the other side has read, where the system can tell.
+    fn ask(&mut self, delivery: &mut Delivery) {
+        let written = self.tap.position();
+        let Some(unread) = unread(self.to.as_fd()) else {
+            delivery.ask = None;
+            return;
+        };
+        let end = written.saturating_sub(unread);
+        if end > delivery.told {
+            delivery.told = end;
+            let (reader, fd) = self.reader;
+            self.tap.tell(CaptureEvent::Read {
+                stream: self.stream,
+                end,
+                reader,
+                fd,
+            });
+        }
+        delivery.ask = (end < written).then(|| {
+            delivery
+                .ask
+                .unwrap_or(ASK_FIRST)
+                .saturating_mul(2)
+                .min(ASK_LAST)
+        });
+    }
+}
+
+/// What [`Pump::wait`] found.
+struct Ready {
+    from: bool,
+    reader_gone: bool,
+    ended: bool,
+}
+
+/// Writes all, waiting for room as long as it takes.
+fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match write(to, bytes) {
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(Errno::EINTR) => {}
+            Err(Errno::EAGAIN) => {
+                let room = PollFd::new(to, PollFlags::POLLOUT);
+                match poll(&mut [room], PollTimeout::NONE) {
+                    Ok(_) | Err(Errno::EINTR) => {}
+                    Err(errno) => return Err(errno.into()),
+                }
+            }
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}
+
+/// How many of the bytes that were written to `to` have not been read, where that can be known.
+#[cfg(target_os = "linux")]
+fn unread(to: BorrowedFd<'_>) -> Option<u64> {
+    use std::os::fd::AsRawFd;
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the request writes one int. A pipe answers at both ends (fs/pipe.c, Linux 2.6+); a
+    // socket's own receive queue is empty, nothing is ever sent to it.
+    let pipe = unsafe { libc::ioctl(to.as_raw_fd(), libc::FIONREAD, &raw mut bytes) } == 0;
+    if pipe && bytes > 0 {
+        return u64::try_from(bytes).ok();
+    }
+    // SAFETY: the request writes one int. For a Unix socket it is the memory that unread bytes
+    // take (net/unix/af_unix.c): zero says that all were read. A pipe does not know it.
+    let socket = unsafe { libc::ioctl(to.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) } == 0;
+    match (pipe, socket) {
+        (_, true) if bytes > 0 => None,
+        (true, _) | (_, true) => Some(0),
+        (false, false) => None,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unread(_to: BorrowedFd<'_>) -> Option<u64> {
+    None
+}
