@@ -8,6 +8,7 @@ mod fail_on;
 mod failure;
 mod log;
 mod output;
+pub mod relay;
 mod replay;
 mod settings;
 
@@ -41,6 +42,7 @@ Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or unread
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Relay(relay::Relay),
     Replay(replay::Replay),
 }
 
@@ -66,14 +68,16 @@ impl Cli {
     /// What went wrong on our side, with its exit code.
     pub fn execute(self) -> Result<Exit, Failure> {
         match self.command {
+            Command::Relay(relay) => relay.execute(),
             Command::Replay(replay) => replay.execute(),
         }
     }
 }
 
-/// Whether the arguments ask for `run`, whose exit codes differ.
+/// Whether the arguments ask for `run` or `relay`, whose exit codes are a command's.
 pub fn is_run(args: &[OsString]) -> bool {
-    args.get(1).is_some_and(|command| command == "run")
+    args.get(1)
+        .is_some_and(|command| command == "run" || command == "relay")
 }
 
 /// Says something on stderr, on a line of its own. A closed stderr is no reason to end.

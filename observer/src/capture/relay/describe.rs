@@ -1,6 +1,6 @@
 //! What can be said about a process from outside it.
 
-use crate::capture::Pid;
+use crate::capture::{CaptureEvent, Pid, ProcessChange, ProcessEvent};
 
 /// A process, as far as it is known.
 #[derive(Clone, Debug)]
@@ -18,6 +18,22 @@ impl Description {
             exe: exe(pid),
             argv: argv(pid),
         }
+    }
+}
+
+impl Description {
+    /// What has to be said where the process has executed another program since.
+    pub(super) fn news(self) -> Option<CaptureEvent> {
+        let now = Self::of(self.pid);
+        (now.exe.is_some() && now.exe != self.exe).then(|| {
+            CaptureEvent::Process(ProcessEvent {
+                pid: self.pid,
+                change: ProcessChange::Exec {
+                    exe: now.exe,
+                    argv: now.argv,
+                },
+            })
+        })
     }
 }
 

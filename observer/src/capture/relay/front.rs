@@ -35,6 +35,7 @@ const GROUP_LAG: Duration = Duration::from_millis(1);
 pub struct Front {
     server: Process,
     host: Pid,
+    passer: nix::unistd::Pid,
     witness: Witness,
     arrivals: Arrivals,
     /// `None` once the passer is gone.
@@ -50,8 +51,9 @@ struct State {
     passing: Passing,
     /// When to leave a server that has not ended, if its host is gone by then.
     orphan_check: Option<Instant>,
-    /// Whether the last word on stopping was to stop.
-    stopping: bool,
+    /// Whether a SIGTSTP came and no SIGCONT since, and whether the server has stopped since.
+    told_to_stop: bool,
+    stopped: bool,
 }
 
 /// How far the passer is with what the server wrote.
@@ -69,6 +71,7 @@ impl Front {
     pub(super) fn new(
         server: Process,
         host: Pid,
+        passer: nix::unistd::Pid,
         witness: Witness,
         reports: Reports,
         control: Control,
@@ -78,6 +81,7 @@ impl Front {
         Ok(Self {
             server,
             host,
+            passer,
             witness,
             arrivals,
             reports: Some(reports),
@@ -97,8 +101,17 @@ impl Front {
             if let Some(fate) = self.state.fate
                 && self.may_end()
             {
+                self.tidy_up();
                 end_like(fate);
             }
+        }
+    }
+
+    /// Leaves no process behind that nobody waits for: not everybody's init does.
+    fn tidy_up(&self) {
+        self.witness.end();
+        if self.reports.is_none() {
+            let _ = waitpid(self.passer, None);
         }
     }
 
@@ -169,6 +182,11 @@ impl Front {
         if arrivals.iter().any(is_news) {
             self.look_at_server();
         }
+        if self.state.told_to_stop && self.state.stopped {
+            (self.state.told_to_stop, self.state.stopped) = (false, false);
+            // As if this were the server: a shell that waits for it sees that it has stopped.
+            let _ = raise(Signal::SIGSTOP);
+        }
     }
 
     /// Which of them went to the whole group.
@@ -190,8 +208,8 @@ impl Front {
             sender,
         });
         match signal {
-            Signal::SIGTSTP => self.state.stopping = true,
-            Signal::SIGCONT => self.state.stopping = false,
+            Signal::SIGTSTP => self.state.told_to_stop = true,
+            Signal::SIGCONT => self.state.told_to_stop = false,
             _ => {}
         }
         let harmless = matches!(signal, Signal::SIGCONT | Signal::SIGTSTP | Signal::SIGWINCH);
@@ -201,24 +219,23 @@ impl Front {
                 let _ = kill(self.server.pid, signal);
             }
             // The host waits no more for the rest of the output.
-            Some(_) if !harmless => die_of(signal),
+            Some(_) if !harmless => {
+                self.tidy_up();
+                die_of(signal);
+            }
             Some(_) => {}
         }
     }
 
     /// Asks the kernel what the server did.
     fn look_at_server(&mut self) {
-        let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED;
+        let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED;
         while self.state.fate.is_none() {
             match waitpid(self.server.pid, Some(flags)) {
                 Ok(WaitStatus::Exited(_, code)) => self.ended(Fate::Code(code)),
                 Ok(WaitStatus::Signaled(_, signal, _)) => self.ended(Fate::Signal(signal as i32)),
-                // As if this were the server: whoever waits for it sees that it has stopped.
-                Ok(WaitStatus::Stopped(..)) if self.state.stopping => {
-                    self.state.stopping = false;
-                    let _ = raise(Signal::SIGSTOP);
-                }
-                Ok(WaitStatus::Stopped(..)) => {}
+                Ok(WaitStatus::Stopped(..)) => self.state.stopped = true,
+                Ok(WaitStatus::Continued(_)) => self.state.stopped = false,
                 _ => return,
             }
         }

@@ -100,10 +100,10 @@ pub fn start(program: OsString, args: Vec<OsString>) -> Result<Role, StartError>
     // SAFETY: this process has one thread (asked of the caller), so the child may go on as it is.
     let forked = unsafe { fork() }.map_err(StartError::system("start a process"))?;
     match forked {
-        ForkResult::Parent { .. } => {
+        ForkResult::Parent { child } => {
             drop(server.stdio);
             let (reports, control) = links.into_front();
-            Front::new(server.process, host, witness, reports, control).map(Role::Front)
+            Front::new(server.process, host, child, witness, reports, control).map(Role::Front)
         }
         ForkResult::Child => {
             drop(witness);

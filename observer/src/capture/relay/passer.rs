@@ -7,7 +7,7 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 
 use nix::unistd::{dup2_stderr, setsid};
 
@@ -15,7 +15,7 @@ use super::StartError;
 use super::control::{Report, Reporter, Word, Words};
 use super::describe::Description;
 use super::pump::{PipeEnd, Pump};
-use super::queue::{Feed, StreamTap, Tap, queue};
+use super::queue::{Feed, Received, StreamTap, Tap, queue};
 use super::server::{Process, Server, Stdios};
 use super::witness::nowhere;
 use crate::capture::{
@@ -33,7 +33,6 @@ const TO_CLIENT: StreamId = stream(1);
 #[derive(Debug)]
 pub struct Passer {
     feed: Feed,
-    threads: Vec<JoinHandle<()>>,
 }
 
 impl Passer {
@@ -48,9 +47,9 @@ impl Passer {
         let (tap, feed) = queue();
         let host = Description::of(host);
         introduce(&tap, &host, &server.description);
-        let threads = start(server, host.pid, reporter, words, tap)
+        start(server, host.pid, reporter, words, tap)
             .map_err(StartError::system("start a thread"))?;
-        Ok(Self { feed, threads })
+        Ok(Self { feed })
     }
 
     /// Lets `observe` look at what is passed on, in its own time. The bytes go by whatever it
@@ -58,9 +57,7 @@ impl Passer {
     pub fn run<T>(self, observe: impl FnOnce(&Feed) -> T) -> Option<T> {
         let observed = catch_unwind(AssertUnwindSafe(|| observe(&self.feed))).ok();
         self.feed.mute();
-        for thread in self.threads {
-            let _ = thread.join();
-        }
+        while !matches!(self.feed.receive(None), Received::End) {}
         observed
     }
 }
@@ -107,21 +104,16 @@ fn introduce(tap: &Tap, host: &Description, server: &Description) {
 /// The host's own numbers for its ends cannot be seen from here.
 const UNKNOWN_FD: i32 = -1;
 
-fn start(
-    server: Server,
-    host: Pid,
-    reporter: Reporter,
-    words: Words,
-    tap: Tap,
-) -> io::Result<Vec<JoinHandle<()>>> {
+fn start(server: Server, host: Pid, reporter: Reporter, words: Words, tap: Tap) -> io::Result<()> {
     let Server {
         process,
-        description: Description { pid, .. },
+        description,
         stdio: Stdios {
             to_server,
             from_server,
         },
     } = server;
+    let pid = description.pid;
     let reporter = Arc::new(reporter);
     let (ended, ending) = io::pipe()?;
     let to_server = Pump {
@@ -129,6 +121,7 @@ fn start(
         to: PipeEnd::Server(to_server),
         stream: TO_SERVER,
         tap: StreamTap::new(tap.clone(), TO_SERVER, host, None),
+        introduced: None,
         reader: (pid, Some(0)),
         server_ended: Some(ended.try_clone()?.into()),
         reporter: Arc::clone(&reporter),
@@ -139,6 +132,7 @@ fn start(
         to: PipeEnd::Stdout,
         stream: TO_CLIENT,
         tap: StreamTap::new(tap.clone(), TO_CLIENT, pid, Some(1)),
+        introduced: Some(description),
         reader: (host, None),
         server_ended: Some(ended.into()),
         reporter,
@@ -148,14 +142,14 @@ fn start(
         process,
         pid,
         tap,
-        ending: Some(ending),
+        ending,
     };
     let named = |name: &str| thread::Builder::new().name(name.into());
-    Ok(vec![
-        named("to-server").spawn(move || to_server.run())?,
-        named("to-client").spawn(move || to_client.run())?,
-        named("front").spawn(move || listener.run(words))?,
-    ])
+    // Nobody waits for the threads: the queue ends when all have let go of their taps.
+    named("to-server").spawn(move || to_server.run())?;
+    named("to-client").spawn(move || to_client.run())?;
+    named("front").spawn(move || listener.run(words))?;
+    Ok(())
 }
 
 /// Hears from the front what became of the server.
@@ -164,28 +158,32 @@ struct Listener {
     pid: Pid,
     tap: Tap,
     /// Closed when the server has ended: the pumps watch the other end.
-    ending: Option<io::PipeWriter>,
+    #[expect(dead_code, reason = "held only to be closed")]
+    ending: io::PipeWriter,
 }
 
 impl Listener {
-    fn run(mut self, mut words: Words) {
-        loop {
-            match words.next() {
-                Some(Word::Signal { number, sender }) => self.signal(number, sender),
-                Some(Word::Ended(fate)) => self.ended(fate),
-                Some(Word::Leave) => break,
-                None => {
-                    self.front_killed();
-                    break;
-                }
-            }
-        }
-        // Nobody waits for this process: it must not keep the host's stderr open. It has said
-        // what it had to say.
+    fn run(self, mut words: Words) {
+        self.until_ended(&mut words);
+        // The log can end without the front's end, on which the host's stderr depends: nobody
+        // waits for this process, so it must not keep it open. All has been said by then.
+        while words.next().is_some() {}
         let _ = nowhere().and_then(dup2_stderr);
     }
 
-    fn signal(&self, number: i32, sender: Option<u32>) {
+    /// Until the server ended, or nothing more will be heard of it.
+    fn until_ended(self, words: &mut Words) {
+        loop {
+            match words.next() {
+                Some(Word::Signal { number, sender }) => self.interrupt(number, sender),
+                Some(Word::Ended(fate)) => return self.exit(fate),
+                Some(Word::Leave) => return,
+                None => return self.front_killed(),
+            }
+        }
+    }
+
+    fn interrupt(&self, number: i32, sender: Option<u32>) {
         let kind = match number {
             libc::SIGINT => InterruptKind::Sigint,
             libc::SIGTERM => InterruptKind::Sigterm,
@@ -201,23 +199,19 @@ impl Listener {
         self.tap.tell(self.tap.now(), interrupt);
     }
 
-    fn ended(&mut self, fate: Fate) {
-        if self.ending.take().is_some() {
-            let exit = ProcessEvent {
-                pid: self.pid,
-                change: ProcessChange::Exit { fate: Some(fate) },
-            };
-            self.tap.tell(self.tap.now(), CaptureEvent::Process(exit));
-        }
+    fn exit(&self, fate: Fate) {
+        let exit = ProcessEvent {
+            pid: self.pid,
+            change: ProcessChange::Exit { fate: Some(fate) },
+        };
+        self.tap.tell(self.tap.now(), CaptureEvent::Process(exit));
     }
 
     /// The front says how the server ended before it ends itself. Without that it was killed: so
     /// would the server have been, had the host started it.
-    fn front_killed(&mut self) {
-        if self.ending.is_some() {
-            self.process.kill();
-            self.signal(libc::SIGKILL, None);
-            self.ended(Fate::Signal(libc::SIGKILL));
-        }
+    fn front_killed(&self) {
+        self.process.kill();
+        self.interrupt(libc::SIGKILL, None);
+        self.exit(Fate::Signal(libc::SIGKILL));
     }
 }

@@ -7,13 +7,13 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{dup2_stdin, dup2_stdout, read, write};
 
 use super::control::{Report, Reporter};
+use super::describe::Description;
 use super::queue::StreamTap;
 use super::witness::nowhere;
 use crate::capture::{CaptureEvent, Pid, StreamId};
@@ -68,6 +68,9 @@ pub(super) struct Pump {
     pub(super) to: PipeEnd,
     pub(super) stream: StreamId,
     pub(super) tap: StreamTap,
+    /// Who writes, as it was introduced: by its first bytes it may have executed another program
+    /// (`npx`, `uv`, a shell's `exec`).
+    pub(super) introduced: Option<Description>,
     /// Who reads at the other side, and through which descriptor.
     pub(super) reader: (Pid, Option<i32>),
     /// Becomes readable (at its end) when the server has ended.
@@ -134,16 +137,15 @@ impl Pump {
     }
 
     fn wait(&self, ask: Option<u16>) -> nix::Result<Ready> {
-        let gone = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
+        // What cannot be polled (POLLNVAL: a device on macOS) is only written to.
+        let gone = PollFlags::POLLERR | PollFlags::POLLHUP;
         let mut fds = vec![
             PollFd::new(self.from.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.to.as_fd(), PollFlags::empty()),
         ];
-        fds.extend(
-            self.server_ended
-                .as_ref()
-                .map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)),
-        );
+        if let Some(fd) = &self.server_ended {
+            fds.push(PollFd::new(fd.as_fd(), PollFlags::POLLIN));
+        }
         let timeout = ask.map_or(PollTimeout::NONE, PollTimeout::from);
         match poll(&mut fds, timeout) {
             Ok(_) | Err(Errno::EINTR) => {}
@@ -175,6 +177,9 @@ impl Pump {
             return false;
         };
         let written = write_all(self.to.as_fd(), bytes);
+        if let Some(event) = self.introduced.take().and_then(Description::news) {
+            self.tap.tell(event);
+        }
         self.tap.chunk(at, bytes);
         if written.is_err() {
             let (stream, writer) = (self.stream, self.tap.writer());

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::capture::{CaptureEvent, Captured, GapReason, Loss, Pid, StreamId, Timestamp};
+use crate::capture::{CaptureEvent, Captured, Clock, GapReason, Loss, Pid, StreamId, Timestamp};
 
 /// So much content may wait to be looked at, in bytes.
 const MOST: usize = 64 * 1024 * 1024;
@@ -52,7 +52,7 @@ pub(super) struct Tap {
 
 #[derive(Debug)]
 struct Shared {
-    origin: Instant,
+    clock: Clock,
     state: Mutex<State>,
     /// Something to take out, or the end.
     news: Condvar,
@@ -80,7 +80,7 @@ struct State {
 /// A new queue, whose clock begins now.
 pub(super) fn queue() -> (Tap, Feed) {
     let shared = Arc::new(Shared {
-        origin: Instant::now(),
+        clock: Clock::start(),
         state: Mutex::new(State {
             taps: 1,
             ..State::default()
@@ -226,7 +226,7 @@ impl Drop for Tap {
 
 impl Shared {
     fn now(&self) -> Timestamp {
-        Timestamp::ZERO + self.origin.elapsed()
+        self.clock.now()
     }
 
     /// A thread that panicked has left the state whole: all changes are made in one go.

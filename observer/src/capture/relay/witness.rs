@@ -11,8 +11,9 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use nix::sys::signal::{SigSet, Signal};
-use nix::unistd::{ForkResult, dup2_stderr, dup2_stdin, dup2_stdout, fork};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, Pid, dup2_stderr, dup2_stdin, dup2_stdout, fork};
 
 use super::server::close;
 use super::signals::PASSED_ON;
@@ -23,6 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// The front's line to the witness.
 #[derive(Debug)]
 pub(super) struct Witness {
+    pid: Pid,
     line: UnixStream,
     asked: u8,
 }
@@ -34,9 +36,13 @@ impl Witness {
         let (line, other) = UnixStream::pair()?;
         // SAFETY: this process has one thread (asked of the caller), so the child may go on.
         match unsafe { fork() }? {
-            ForkResult::Parent { .. } => {
+            ForkResult::Parent { child: pid } => {
                 line.set_read_timeout(Some(PATIENCE))?;
-                Ok(Self { line, asked: 0 })
+                Ok(Self {
+                    pid,
+                    line,
+                    asked: 0,
+                })
             }
             ForkResult::Child => {
                 drop(line);
@@ -65,6 +71,14 @@ impl Witness {
             }
         }
         SigSet::empty()
+    }
+}
+
+impl Witness {
+    /// Ends the witness, and leaves nothing of it. For the front, its parent.
+    pub(super) fn end(&self) {
+        let _ = kill(self.pid, Signal::SIGKILL);
+        let _ = waitpid(self.pid, None);
     }
 }
 
