@@ -4,5 +4,9 @@
 
 #[test]
 fn the_pages_show_what_the_program_prints() {
-    trycmd::TestCases::new().case("../README.md").case("../docs/commands.md");
+    // The pages speak to somebody in the repository's folder. No other test runs in this process.
+    std::env::set_current_dir("..").expect("the repository's folder");
+    trycmd::TestCases::new()
+        .case("README.md")
+        .case("docs/commands.md");
 }
