@@ -3,14 +3,30 @@
 //! Here errors get their remedies, and ends their exit codes. A subcommand is a
 //! `clap::Args` with an `execute` that returns an [`Exit`] or a [`Failure`].
 
+#[cfg(target_os = "linux")]
+mod attach;
+#[cfg(target_os = "linux")]
+mod capture;
 mod exit;
 mod fail_on;
 mod failure;
+#[cfg(target_os = "linux")]
+mod live;
 mod log;
 mod output;
 pub mod relay;
+#[cfg(target_os = "linux")]
+mod remedy;
 mod replay;
+#[cfg(target_os = "linux")]
+mod run;
 mod settings;
+#[cfg(target_os = "linux")]
+mod signals;
+#[cfg(target_os = "linux")]
+mod size;
+#[cfg(target_os = "linux")]
+mod watch;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -42,6 +58,12 @@ Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or unread
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(target_os = "linux")]
+    Run(run::Run),
+    #[cfg(target_os = "linux")]
+    Attach(attach::Attach),
+    #[cfg(target_os = "linux")]
+    Watch(watch::Watch),
     Relay(relay::Relay),
     Replay(replay::Replay),
 }
@@ -68,6 +90,12 @@ impl Cli {
     /// What went wrong on our side, with its exit code.
     pub fn execute(self) -> Result<Exit, Failure> {
         match self.command {
+            #[cfg(target_os = "linux")]
+            Command::Run(run) => run.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Attach(attach) => attach.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Watch(watch) => watch.execute(),
             Command::Relay(relay) => relay.execute(),
             Command::Replay(replay) => replay.execute(),
         }

@@ -72,6 +72,11 @@ impl OutputArgs {
         self.verbose
     }
 
+    /// Whether only findings and the summary are wanted.
+    pub const fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// The audit log's path, where one is wanted in a file.
     pub fn log_file(&self) -> Option<&Path> {
         self.log.as_deref().filter(|path| *path != Path::new("-"))
