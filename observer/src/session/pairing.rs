@@ -11,6 +11,7 @@
 use super::event::Side;
 use super::processes::{ProcId, Processes};
 use super::streams::{Stream, Undecided};
+use crate::capture::StreamKind;
 use crate::jsonrpc::Id;
 
 /// How well two streams fit together. Greater is better.
@@ -31,6 +32,13 @@ pub(super) enum Fit {
 /// Which side writes the stream, if it is known to be MCP.
 pub(super) fn writing_side(stream: &Stream, processes: &Processes) -> Option<Side> {
     let Undecided { evidence, .. } = stream.undecided()?;
+    if stream.id.kind == StreamKind::Relay {
+        // Whoever put the relay there has said which is which, and that it is MCP.
+        return (evidence.frames > 0).then_some(match stream.id.object {
+            0 => Side::Client,
+            _ => Side::Server,
+        });
+    }
     if !evidence.mcp || stream.writers.is_only_stderr() {
         return None;
     }

@@ -4,6 +4,7 @@
 //! server wrote. Passes on the signals that did not reach the server by themselves. Has one thread
 //! and touches no byte of the session.
 
+use std::mem;
 use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,6 +31,12 @@ const ORPHAN_PATIENCE: Duration = Duration::from_secs(1);
 /// Between a signal to the front and the same signal to the rest of its group.
 const GROUP_LAG: Duration = Duration::from_millis(1);
 
+/// A signal that the witness has seen arrives here within this time, or was one with another.
+const EARLY: Duration = Duration::from_secs(1);
+
+/// So often are the witness and this process asked where signals keep coming.
+const ROUNDS: usize = 8;
+
 /// See the module.
 #[derive(Debug)]
 pub struct Front {
@@ -51,8 +58,11 @@ struct State {
     passing: Passing,
     /// When to leave a server that has not ended, if its host is gone by then.
     orphan_check: Option<Instant>,
-    /// Whether a SIGTSTP came and no SIGCONT since, and whether the server has stopped since.
+    /// Signals that the witness has seen and that have not arrived here, and until when they may.
+    early: Option<(SigSet, Instant)>,
+    /// Whether a SIGTSTP came, and nothing was done about it here.
     told_to_stop: bool,
+    /// Whether the server has stopped.
     stopped: bool,
 }
 
@@ -171,35 +181,60 @@ impl Front {
     }
 
     fn handle_arrivals(&mut self) {
-        let arrivals = self.arrivals.take();
+        let mut arrivals = self.arrivals.take();
+        if arrivals.is_empty() {
+            return;
+        }
         let is_news = |arrival: &Arrival| arrival.signal == Signal::SIGCHLD;
-        if arrivals.iter().any(|arrival| !is_news(arrival)) {
-            let to_group = self.sent_to_group(&arrivals);
+        if !arrivals.iter().all(is_news) {
+            let to_group = self.sent_to_group(&mut arrivals);
             for &arrival in arrivals.iter().filter(|arrival| !is_news(arrival)) {
                 self.handle_signal(arrival, to_group.contains(arrival.signal));
             }
         }
-        if arrivals.iter().any(is_news) {
-            self.look_at_server();
-        }
-        if self.state.told_to_stop && self.state.stopped {
-            (self.state.told_to_stop, self.state.stopped) = (false, false);
+        self.look_at_server();
+        if self.state.stopped && mem::take(&mut self.state.told_to_stop) {
             // As if this were the server: a shell that waits for it sees that it has stopped.
             let _ = raise(Signal::SIGSTOP);
         }
     }
 
-    /// Which of them went to the whole group.
-    fn sent_to_group(&mut self, arrivals: &[Arrival]) -> SigSet {
-        let mut to_group = self.witness.ask();
-        let known = |arrival: &Arrival| to_group.contains(arrival.signal);
-        if !arrivals.iter().all(known) {
+    /// Which of them went to the whole group. What arrives meanwhile is added.
+    ///
+    /// The witness and this process get their copies of a signal one after the other, and others
+    /// may come in between. So both are asked until nothing new has come; what the witness has
+    /// seen and has not arrived here even then is remembered.
+    fn sent_to_group(&mut self, arrivals: &mut Vec<Arrival>) -> SigSet {
+        let known = |to_group: &SigSet, arrivals: &[Arrival]| {
+            arrivals
+                .iter()
+                .all(|arrival| to_group.contains(arrival.signal))
+        };
+        let mut to_group = self.take_early();
+        for round in 0..ROUNDS {
+            to_group.extend(&self.witness.ask());
+            let settled = round > 0 || known(&to_group, arrivals);
             thread::sleep(GROUP_LAG);
-            for signal in &self.witness.ask() {
-                to_group.add(signal);
+            let more = self.arrivals.take();
+            let quiet = known(&to_group, &more);
+            arrivals.extend(more);
+            if settled && quiet {
+                break;
             }
         }
+        let mut early = to_group;
+        for arrival in &*arrivals {
+            early.remove(arrival.signal);
+        }
+        self.state.early = Some((early, Instant::now() + EARLY));
         to_group
+    }
+
+    fn take_early(&mut self) -> SigSet {
+        let early = self.state.early.take();
+        early
+            .filter(|(_, until)| Instant::now() < *until)
+            .map_or_else(SigSet::empty, |(early, _)| early)
     }
 
     fn handle_signal(&mut self, Arrival { signal, sender }: Arrival, to_group: bool) {

@@ -5,16 +5,18 @@
 //! others.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
+use nix::poll::{PollFd, PollFlags, poll};
 use nix::unistd::{dup2_stderr, setsid};
 
 use super::StartError;
 use super::control::{Report, Reporter, Word, Words};
 use super::describe::Description;
-use super::pump::{PipeEnd, Pump};
+use super::pump::{PipeEnd, Pump, ServerEnded};
 use super::queue::{Feed, Received, StreamTap, Tap, queue};
 use super::server::{Process, Server, Stdios};
 use super::witness::nowhere;
@@ -116,6 +118,13 @@ fn start(server: Server, host: Pid, reporter: Reporter, words: Words, tap: Tap) 
     let pid = description.pid;
     let reporter = Arc::new(reporter);
     let (ended, ending) = io::pipe()?;
+    let (answered, answer) = io::pipe()?;
+    let server_ended = || -> io::Result<_> {
+        Ok(Some(ServerEnded {
+            news: ended.try_clone()?.into(),
+            answer: answer.try_clone()?.into(),
+        }))
+    };
     let to_server = Pump {
         from: PipeEnd::Stdin,
         to: PipeEnd::Server(to_server),
@@ -123,7 +132,7 @@ fn start(server: Server, host: Pid, reporter: Reporter, words: Words, tap: Tap) 
         tap: StreamTap::new(tap.clone(), TO_SERVER, host, None),
         introduced: None,
         reader: (pid, Some(0)),
-        server_ended: Some(ended.try_clone()?.into()),
+        server_ended: server_ended()?,
         reporter: Arc::clone(&reporter),
         when_over: Report::HostClosed,
     };
@@ -134,7 +143,7 @@ fn start(server: Server, host: Pid, reporter: Reporter, words: Words, tap: Tap) 
         tap: StreamTap::new(tap.clone(), TO_CLIENT, pid, Some(1)),
         introduced: Some(description),
         reader: (host, None),
-        server_ended: Some(ended.into()),
+        server_ended: server_ended()?,
         reporter,
         when_over: Report::Passed,
     };
@@ -143,7 +152,9 @@ fn start(server: Server, host: Pid, reporter: Reporter, words: Words, tap: Tap) 
         pid,
         tap,
         ending,
+        answered,
     };
+    drop(answer);
     let named = |name: &str| thread::Builder::new().name(name.into());
     // Nobody waits for the threads: the queue ends when all have let go of their taps.
     named("to-server").spawn(move || to_server.run())?;
@@ -158,9 +169,14 @@ struct Listener {
     pid: Pid,
     tap: Tap,
     /// Closed when the server has ended: the pumps watch the other end.
-    #[expect(dead_code, reason = "held only to be closed")]
     ending: io::PipeWriter,
+    /// At its end when the pumps have answered.
+    answered: io::PipeReader,
 }
+
+/// So long may the pumps take to tell what the server did before its end, in milliseconds: a host
+/// that does not read may hold them up.
+const ANSWER: u16 = 1000;
 
 impl Listener {
     fn run(self, mut words: Words) {
@@ -199,7 +215,11 @@ impl Listener {
         self.tap.tell(self.tap.now(), interrupt);
     }
 
-    fn exit(&self, fate: Fate) {
+    /// Tells of the server's end, after everything that it did.
+    fn exit(self, fate: Fate) {
+        drop(self.ending);
+        let answered = PollFd::new(self.answered.as_fd(), PollFlags::POLLIN);
+        let _ = poll(&mut [answered], ANSWER);
         let exit = ProcessEvent {
             pid: self.pid,
             change: ProcessChange::Exit { fate: Some(fate) },
@@ -209,7 +229,7 @@ impl Listener {
 
     /// The front says how the server ended before it ends itself. Without that it was killed: so
     /// would the server have been, had the host started it.
-    fn front_killed(&self) {
+    fn front_killed(self) {
         self.process.kill();
         self.interrupt(libc::SIGKILL, None);
         self.exit(Fate::Signal(libc::SIGKILL));

@@ -73,11 +73,20 @@ pub(super) struct Pump {
     pub(super) introduced: Option<Description>,
     /// Who reads at the other side, and through which descriptor.
     pub(super) reader: (Pid, Option<i32>),
-    /// Becomes readable (at its end) when the server has ended.
-    pub(super) server_ended: Option<OwnedFd>,
+    pub(super) server_ended: Option<ServerEnded>,
     pub(super) reporter: Arc<Reporter>,
     /// What the front is told when this direction is over.
     pub(super) when_over: Report,
+}
+
+/// How a pump learns that the server has ended, and how it answers.
+#[derive(Debug)]
+pub(super) struct ServerEnded {
+    /// Becomes readable (at its end) when the server has ended.
+    pub(super) news: OwnedFd,
+    /// Closed when everything has been said that came before.
+    #[expect(dead_code, reason = "held only to be closed")]
+    pub(super) answer: OwnedFd,
 }
 
 /// How far the other side has read.
@@ -127,8 +136,8 @@ impl Pump {
             return self.pass(buffer, delivery);
         }
         if ended {
-            self.server_ended = None;
             self.ask(delivery);
+            self.server_ended = None;
             if self.when_over == Report::Passed {
                 self.reporter.tell(Report::HeldOpen);
             }
@@ -143,8 +152,8 @@ impl Pump {
             PollFd::new(self.from.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.to.as_fd(), PollFlags::empty()),
         ];
-        if let Some(fd) = &self.server_ended {
-            fds.push(PollFd::new(fd.as_fd(), PollFlags::POLLIN));
+        if let Some(ended) = &self.server_ended {
+            fds.push(PollFd::new(ended.news.as_fd(), PollFlags::POLLIN));
         }
         let timeout = ask.map_or(PollTimeout::NONE, PollTimeout::from);
         match poll(&mut fds, timeout) {

@@ -19,7 +19,7 @@ use super::server::close;
 use super::signals::PASSED_ON;
 
 /// A witness that does not answer in this time is stopped or gone.
-const PATIENCE: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The front's line to the witness.
 #[derive(Debug)]

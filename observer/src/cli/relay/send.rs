@@ -103,18 +103,17 @@ impl Sender {
     }
 
     pub(super) fn handle_observed(&mut self, observed: &Observed) {
-        let mut line = Vec::new();
-        Record::from(observed).write_line(&mut line);
         let mut state = self.shared.lock();
         if state.link == Link::New {
             state.link = Link::Up;
             state.push(self.preamble.lines());
         }
-        self.preamble.note(observed, &line);
         if state.link == Link::Up {
-            state.push(line);
+            state.push(line(observed));
             self.shared.changed.notify_all();
         }
+        drop(state);
+        self.preamble.note(observed);
     }
 
     /// Waits a moment for the last records to be taken.
@@ -195,6 +194,12 @@ impl Shared {
     }
 }
 
+fn line(observed: &Observed) -> Vec<u8> {
+    let mut line = Vec::new();
+    Record::from(observed).write_line(&mut line);
+    line
+}
+
 fn connect(socket: &Path) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(socket)?;
     stream.set_write_timeout(Some(STUCK))?;
@@ -213,16 +218,16 @@ impl Preamble {
     }
 
     /// Keeps what a late listener needs.
-    fn note(&mut self, observed: &Observed, line: &[u8]) {
+    fn note(&mut self, observed: &Observed) {
         self.at = self.at.max(observed.at);
         let end = |offset: Option<u64>, bytes: u64| offset.unwrap_or(0) + bytes;
         match &observed.event {
             Event::ProcessSeen { .. } | Event::ProcessExec { .. } | Event::ProcessExit { .. } => {
-                self.lines.extend_from_slice(line);
+                self.lines.extend(line(observed));
             }
             Event::Connection { change, .. } => {
                 if matches!(change, ConnectionChange::Open { .. }) {
-                    self.lines.extend_from_slice(line);
+                    self.lines.extend(line(observed));
                 }
             }
             Event::Message {
@@ -252,7 +257,7 @@ impl Preamble {
                 bytes: Some(bytes),
                 reason: GapReason::MidStream,
             };
-            Record::from(&Observed { at: self.at, event }).write_line(&mut lines);
+            lines.extend(line(&Observed { at: self.at, event }));
         }
         lines
     }
