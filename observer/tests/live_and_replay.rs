@@ -1,4 +1,8 @@
 //! A log that is replayed gives the verdicts of the live run, record for record.
+#![expect(
+    clippy::expect_used,
+    reason = "a test fails by panicking, in its helpers too"
+)]
 
 use std::time::Duration;
 

@@ -41,8 +41,13 @@ impl CaptureArgs {
     /// Where nothing can be captured here, with the remedy.
     pub(super) fn load(&self, scope: ebpf::Scope) -> Result<Probe, Failure> {
         let mut options = Options::new(scope);
-        options.ring_bytes = self.ring_size.unwrap_or(DEFAULT_RING);
+        options.ring_bytes = self.ring_bytes();
         Ok(Probe::load(&options)?)
+    }
+
+    /// The ring buffer's size.
+    pub(super) fn ring_bytes(&self) -> u32 {
+        self.ring_size.unwrap_or(DEFAULT_RING)
     }
 
     /// The session's settings.

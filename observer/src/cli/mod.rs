@@ -7,7 +7,14 @@
 mod attach;
 #[cfg(target_os = "linux")]
 mod capture;
+#[cfg(target_os = "linux")]
+mod command;
+#[cfg(target_os = "linux")]
+mod demo;
+#[cfg(target_os = "linux")]
+mod doctor;
 mod exit;
+mod explain;
 mod fail_on;
 mod failure;
 #[cfg(target_os = "linux")]
@@ -18,6 +25,7 @@ pub mod relay;
 #[cfg(target_os = "linux")]
 mod remedy;
 mod replay;
+mod rules;
 #[cfg(target_os = "linux")]
 mod run;
 mod settings;
@@ -25,6 +33,7 @@ mod settings;
 mod signals;
 #[cfg(target_os = "linux")]
 mod size;
+mod terminal;
 #[cfg(target_os = "linux")]
 mod watch;
 
@@ -66,6 +75,15 @@ enum Command {
     Watch(watch::Watch),
     Relay(relay::Relay),
     Replay(replay::Replay),
+    Rules(rules::Rules),
+    Explain(explain::Explain),
+    #[cfg(target_os = "linux")]
+    Doctor(doctor::Doctor),
+    #[cfg(target_os = "linux")]
+    Demo(demo::Demo),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true, name = demo::part::NAME)]
+    DemoPart(demo::part::Part),
 }
 
 impl Cli {
@@ -97,7 +115,15 @@ impl Cli {
             #[cfg(target_os = "linux")]
             Command::Watch(watch) => watch.execute(),
             Command::Relay(relay) => relay.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Demo(demo) => demo.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Doctor(doctor) => doctor.execute(),
+            #[cfg(target_os = "linux")]
+            Command::DemoPart(part) => part.execute(),
             Command::Replay(replay) => replay.execute(),
+            Command::Rules(rules) => rules.execute(),
+            Command::Explain(explain) => explain.execute(),
         }
     }
 }

@@ -42,14 +42,23 @@ pub(super) fn of_probe(error: &ProbeError) -> Option<String> {
 
 /// How to get the rights that capturing takes.
 pub(super) fn permission() -> String {
-    let arguments: Vec<String> = std::env::args().skip(1).take(1).collect();
-    let subcommand = arguments.first().map_or("doctor", String::as_str);
-    let program = std::env::args().next().unwrap_or_else(|| "observer".into());
+    let program =
+        std::env::current_exe().map_or("observer".into(), |exe| quoted(&exe.to_string_lossy()));
+    let command: Vec<String> = std::env::args().skip(1).map(|word| quoted(&word)).collect();
     format!(
-        "run it as root: sudo {program} {subcommand} ...; or give it the rights once: sudo setcap \
-         cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep {}",
-        std::env::current_exe().map_or(program.clone(), |exe| exe.display().to_string())
+        "run it as root: sudo {program} {}; or give it the rights once: sudo setcap \
+         cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep {program}",
+        command.join(" ")
     )
+}
+
+/// A word as a shell wants it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// An error and all its causes in one line.
@@ -117,5 +126,36 @@ fn with_remedy(failure: Failure, remedy: Option<String>) -> Failure {
     match remedy {
         Some(remedy) => failure.with_remedy(remedy),
         None => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_a_shell() {
+        for (word, expected) in [
+            ("run", "run"),
+            ("--deadline=slow=30s", "--deadline=slow=30s"),
+            ("", "''"),
+            ("two words", "'two words'"),
+            ("it's", r"'it'\''s'"),
+            ("$(reboot)", "'$(reboot)'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("cannot do it")]
+        struct Outer(#[source] io::Error);
+        let error = Outer(io::Error::from_raw_os_error(libc::EPERM));
+        assert_eq!(
+            with_causes(&error),
+            "cannot do it: Operation not permitted (os error 1)"
+        );
     }
 }

@@ -1,23 +1,13 @@
 //! `observer run`: starts a command, and observes it and all that it starts.
-//!
-//! The command must not notice: it has our terminal, standard streams and process group, gets
-//! the signals that we get, and its status becomes ours.
 
 use std::ffi::OsString;
-use std::io;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, raise};
-use tokio::time::{Instant, sleep_until};
-
-use super::capture::{Capture, CaptureArgs, header};
-use super::live::{Finished, Live, seen};
-use super::signals::{self, Received, SignalStream, Signals};
-use super::{Exit, Failure, Job, OutputArgs, Outputs, SettingsArgs, parse_duration, say};
-use crate::capture::ebpf::Scope;
-use crate::capture::spawn::{Child, ChildChange, Identity, Owner, Paused};
-use crate::capture::{Fate, Pid, proc};
-use crate::record;
+use super::capture::CaptureArgs;
+use super::command::Command;
+use super::{Exit, Failure, Job, OutputArgs, SettingsArgs, parse_duration};
+use crate::capture::Fate;
+use crate::capture::spawn::{Identity, Owner};
 use crate::verdict;
 
 /// Start a command, and watch it and all that it starts
@@ -60,13 +50,13 @@ impl Run {
             capture: self.capture,
             settings: self.settings.apply(verdict::Settings::default()),
         };
+        let of_run = |failure: Failure| match failure.exit() {
+            Exit::NotFound | Exit::CannotInvoke => failure,
+            _ => failure.with_exit(Exit::ObserverFailed),
+        };
+        let loaded = command.load().map_err(of_run)?;
         let outputs = self.output.open(Job::Run)?;
-        let ended = command
-            .observe(outputs)
-            .map_err(|failure| match failure.exit() {
-                Exit::NotFound | Exit::CannotInvoke => failure,
-                _ => failure.with_exit(Exit::ObserverFailed),
-            })?;
+        let ended = loaded.observe(outputs).map_err(of_run)?;
         ended.finished.report();
         Ok(match ended.finished.captured {
             Ok(_) => ended.finished.outputs.exit_of(status(ended.fate)),
@@ -76,7 +66,7 @@ impl Run {
 }
 
 /// As whom the command runs: never as root where a user called sudo.
-fn owner(user: Option<&str>) -> Result<Owner, Failure> {
+pub(super) fn owner(user: Option<&str>) -> Result<Owner, Failure> {
     Ok(match user {
         Some(name) => Owner::Other(Identity::named(name)?),
         None => Identity::caller()?.map_or(Owner::Same, Owner::Caller),
@@ -88,210 +78,4 @@ fn status(fate: Fate) -> Exit {
         Fate::Code(code) => Exit::of_code(code),
         Fate::Signal(signal) => Exit::of_signal(signal),
     }
-}
-
-/// A command to observe.
-pub(super) struct Command {
-    /// The program and its arguments.
-    pub(super) words: Vec<OsString>,
-    /// As whom it runs.
-    pub(super) owner: Owner,
-    /// How long to go on after its end.
-    pub(super) linger: Duration,
-    /// How to capture.
-    pub(super) capture: CaptureArgs,
-    /// How to judge.
-    pub(super) settings: verdict::Settings,
-}
-
-/// A command that has been observed to its end.
-pub(super) struct Ended {
-    /// How the command ended.
-    pub(super) fate: Fate,
-    /// What was seen of it.
-    pub(super) finished: Finished,
-}
-
-impl Command {
-    /// Starts the command, and observes it to its end.
-    ///
-    /// # Errors
-    ///
-    /// Where nothing can be captured, or the command cannot be started; nothing has run then.
-    pub(super) fn observe(self, outputs: Outputs) -> Result<Ended, Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        let runtime = runtime.map_err(|error| system("make a runtime", &error))?;
-        // Before any thread is made, which would get the signals instead.
-        let signals = Signals::hold(&signals::OF_A_COMMAND)
-            .map_err(|error| system("hold signals back", &error))?;
-        let mut probe = self.capture.load(Scope::Pids(Vec::new()))?;
-        let (program, arguments) = self.words.split_first().ok_or_else(no_command)?;
-        let inherited = signals.inherited().clone();
-        let paused = Paused::spawn(program.clone(), arguments, &self.owner, inherited)?;
-        probe.watch_pid(paused.pid())?;
-        let capture = Capture::start(probe).map_err(|error| system("start a thread", &error))?;
-        let words = self
-            .words
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned());
-        let scope = record::Scope::Run {
-            command: words.collect(),
-        };
-        let header = header(scope, self.settings);
-        let mut live = Live::begin(capture, outputs, header, self.capture.session());
-        announce(&mut live, paused.pid());
-        runtime.block_on(async {
-            let signals = signals
-                .listen()
-                .map_err(|error| system("await signals", &error))?;
-            match paused.release() {
-                Ok(child) => {
-                    Watched {
-                        child,
-                        live,
-                        signals,
-                        linger: self.linger,
-                    }
-                    .observe()
-                    .await
-                }
-                Err(error) => {
-                    live.finish().await;
-                    Err(error.into())
-                }
-            }
-        })
-    }
-}
-
-/// The kernel does not report the child's birth: it was not in the scope then.
-fn announce(live: &mut Live, pid: Pid) {
-    let start = proc::process(pid).map(|process| process.start);
-    let event = seen(live.clock().now(), pid, Pid(std::process::id()), start);
-    live.handle_events(vec![event]);
-}
-
-fn system(operation: &str, error: &io::Error) -> Failure {
-    Failure::new(
-        Exit::ObserverFailed,
-        format_args!("cannot {operation}: {error}"),
-    )
-}
-
-fn no_command() -> Failure {
-    Failure::new(Exit::ObserverFailed, "no command is given")
-}
-
-/// A running command, and the observation of it.
-struct Watched {
-    child: Child,
-    live: Live,
-    signals: SignalStream,
-    linger: Duration,
-}
-
-impl Watched {
-    async fn observe(mut self) -> Result<Ended, Failure> {
-        let fate = self.until_it_ends().await?;
-        self.until_all_is_over().await?;
-        let left = self.left_running();
-        let finished = self.live.finish().await;
-        if !left.is_empty() {
-            say(format_args!(
-                "no longer watched, and running still: {}",
-                left.join(", ")
-            ));
-        }
-        Ok(Ended { fate, finished })
-    }
-
-    /// The command runs on where the backend fails: it must not notice.
-    async fn until_it_ends(&mut self) -> Result<Fate, Failure> {
-        let mut capturing = true;
-        loop {
-            tokio::select! {
-                biased;
-                received = self.signals.next() => {
-                    let received = received.map_err(|error| system("await signals", &error))?;
-                    if let Some(fate) = self.handle_signal(received)? {
-                        return Ok(fate);
-                    }
-                }
-                step = self.live.step(), if capturing => capturing = step.is_ok(),
-            }
-        }
-    }
-
-    /// What the command has started may still owe something, or may be a daemon that never ends.
-    async fn until_all_is_over(&mut self) -> Result<(), Failure> {
-        let end = Instant::now() + self.linger;
-        while !self.live.alive().is_empty() {
-            tokio::select! {
-                biased;
-                received = self.signals.next() => {
-                    let received = received.map_err(|error| system("await signals", &error))?;
-                    if signals::ENDING.contains(&received.signal) {
-                        return Ok(());
-                    }
-                }
-                step = self.live.step() => if step.is_err() {
-                    return Ok(());
-                },
-                () = sleep_until(end) => return Ok(()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Does with a signal what must be done for the command not to notice us.
-    fn handle_signal(&self, received: Received) -> Result<Option<Fate>, Failure> {
-        if received.signal == Signal::SIGCHLD {
-            let change = self
-                .child
-                .poll()
-                .map_err(|error| system("wait for the command", &error))?;
-            match change {
-                ChildChange::Ended(fate) => return Ok(Some(fate)),
-                ChildChange::Stopped => self.stop_as_well(),
-                ChildChange::None => {}
-            }
-        } else if received
-            .sender
-            .is_some_and(|sender| !self.live.alive().contains(&sender))
-        {
-            // What the terminal sends, or the command to its group, it has got itself.
-            self.child.signal(received.signal);
-        }
-        Ok(None)
-    }
-
-    /// The shell waits for us, and must learn that its job was stopped. When it resumes us, we
-    /// resume the command.
-    fn stop_as_well(&self) {
-        if in_foreground() && raise(Signal::SIGSTOP).is_ok() {
-            self.child.signal(Signal::SIGCONT);
-        }
-    }
-
-    /// What is left, as far as it is not about to end.
-    fn left_running(&self) -> Vec<String> {
-        let name = |&pid: &Pid| {
-            let process = proc::process(pid).filter(|process| !process.argv.is_empty())?;
-            let name = process.exe.as_deref().unwrap_or(process.argv[0].as_str());
-            let name = name.rsplit('/').next().unwrap_or(name).escape_debug();
-            Some(format!("{name}[{pid}]"))
-        };
-        self.live.alive().iter().filter_map(name).collect()
-    }
-}
-
-/// Whether a shell with job control has put us into the foreground of a terminal.
-fn in_foreground() -> bool {
-    let terminal = std::fs::File::open("/dev/tty");
-    let foreground = terminal
-        .ok()
-        .and_then(|terminal| nix::unistd::tcgetpgrp(terminal).ok());
-    foreground == Some(nix::unistd::getpgrp())
 }

@@ -115,6 +115,8 @@ pub(super) struct Past {
     pub(super) call: Call,
     pub(super) outcome: Outcome,
     pub(super) ended: Timestamp,
+    /// An answer has come for it.
+    pub(super) answered: bool,
     /// Where its answer ends in its stream, where known.
     pub(super) answer_end: Option<u64>,
     /// The task that its answer created.
@@ -195,6 +197,24 @@ impl Case {
             (_, _, 1) => Some(Confidence::Possible),
             _ => None,
         }
+    }
+
+    /// Whether a gap that begins where a side was last heard may hold what refutes a clue: the
+    /// answer before it, or the cancellation that belongs to it.
+    pub(super) fn rests_on_silence(&self, spoke: Option<Timestamp>, grace: Duration) -> bool {
+        let mut own = self
+            .clues
+            .iter()
+            .filter(|clue| clue.weight != Weight::Effect);
+        let refuted = |clue: &Clue| {
+            let slack = if clue.evidence.kind == "retry" {
+                Duration::ZERO
+            } else {
+                grace
+            };
+            spoke.is_none_or(|spoke| spoke < clue.evidence.at + slack)
+        };
+        own.any(refuted) || !self.brewing.is_empty()
     }
 
     /// Whether a call with this case counts as abandoned.

@@ -63,6 +63,8 @@ pub(super) enum Due {
     Deadline(ConnId, Seq),
     /// The call that a server's request belonged to has been over for a while.
     Left(ConnId, Seq, Timestamp),
+    /// Lines that looked like the beginning of a JSON text were not gone on with.
+    Spread(ConnId, Side),
     /// Two requests under one id, where the first one's answer may only be late.
     Duplicate(ConnId, Side, Seq, Seq),
 }
@@ -70,7 +72,8 @@ pub(super) enum Due {
 impl State {
     /// The revision that a connection has settled.
     pub(super) fn revision(&self, conn: ConnId) -> Option<Revision> {
-        self.conns.get(&conn)?.revision
+        let conn = self.conns.get(&conn)?;
+        conn.revision.or(conn.stateless)
     }
 }
 
@@ -151,6 +154,8 @@ impl Judge {
                     *from,
                     Some(at).filter(|_| *reason != GapReason::MidStream),
                 );
+                self.open(*conn)
+                    .hear(*from, bytes.map(|bytes| offset + bytes), at);
                 self.tell_of(*conn, |conn| Occurrence::Gap {
                     conn,
                     from: *from,
@@ -173,7 +178,7 @@ impl Judge {
             Event::NetSend { .. } => {}
             // The timestamps come from a clock that does not count this time.
             Event::Suspended { .. } => {}
-            Event::Loss(loss) => self.state.summary.loss = Some(*loss),
+            Event::Loss(loss) => self.lose(*loss),
         }
     }
 
@@ -203,6 +208,7 @@ impl Judge {
         for conn in conns {
             for side in [Side::Client, Side::Server] {
                 self.release_held(conn, side, Timestamp::from_nanos(u64::MAX));
+                self.end_spread(conn, side);
             }
             self.conclude(conn, true);
         }
@@ -256,9 +262,10 @@ impl Judge {
             Due::Ripe(conn, seq) => self.ripen(conn, seq),
             Due::Interrupt(conn, upto, clue) => self.interrupt_due(conn, upto, &clue),
             Due::Deadline(conn, seq) => self.deadline_due(conn, seq),
+            Due::Spread(conn, side) => self.end_spread(conn, side),
             Due::Left(conn, seq, ended) => self.left_due(conn, seq, ended),
             Due::Duplicate(conn, from, older, newer) => {
-                self.duplicate_due(conn, from, older, newer)
+                self.duplicate_due(conn, from, older, newer);
             }
         }
     }
@@ -331,7 +338,6 @@ impl Judge {
                         .processes
                         .known_as(party.pid, party.exe.as_deref());
                 }
-                self.tell_of(conn, |conn| Occurrence::Opened { conn });
             }
             ConnectionChange::Close => {
                 self.open(conn).ends.closed = Some(at);
@@ -342,6 +348,7 @@ impl Judge {
 
     fn noise(&mut self, noise: &Noise, at: Timestamp) {
         self.open(noise.conn);
+        let end = noise.offset.map(|offset| offset + noise.bytes);
         let hides = match noise.kind {
             NoiseKind::Oversized | NoiseKind::InvalidUtf8 | NoiseKind::ContentLength => true,
             // What we cannot read, a lenient host might.
@@ -353,15 +360,16 @@ impl Judge {
         if hides {
             self.cloud(noise.conn, noise.from, Some(at));
         }
+        self.open(noise.conn).hear(noise.from, end, at);
         if noise.kind == NoiseKind::Oversized {
             self.state.summary.gaps += 1;
         }
-        self.tell_of(noise.conn, |conn| Occurrence::Noise { conn, noise });
+        self.hear_noise(noise);
     }
 
     /// Bytes of a side went by unseen, or could not be read: they may have been the answer, or
     /// the cancellation, of every request in flight.
-    fn cloud(&mut self, conn: ConnId, from: Side, at: Option<Timestamp>) {
+    pub(super) fn cloud(&mut self, conn: ConnId, from: Side, at: Option<Timestamp>) {
         let Some(conn) = self.state.conns.get_mut(&conn) else {
             return;
         };
@@ -369,11 +377,39 @@ impl Judge {
             conn.set_gap(from, at);
         }
         conn.lane_mut(from).hidden = true;
+        let spoke = conn.spoke(from);
+        let grace = self.state.settings.grace;
+        let mut cleared = Vec::new();
         for side in [Side::Client, Side::Server] {
             for call in conn.lane_mut(side).calls_mut() {
                 call.clouded = true;
+                if call
+                    .case
+                    .as_ref()
+                    .is_some_and(|case| case.rests_on_silence(spoke, grace))
+                {
+                    call.case = None;
+                    cleared.push((side, call.seq));
+                }
             }
         }
+        let conn = conn.id;
+        for (side, seq) in cleared {
+            self.tell_of_call((conn, side, seq), |_, call| Occurrence::Cleared { call });
+        }
+    }
+
+    /// The capture has lost something, nobody knows of which connection: nothing is concluded
+    /// from the silence of what is in flight.
+    fn lose(&mut self, loss: Loss) {
+        let lost = |loss: &Loss| loss.ring_full + loss.unreadable + loss.events_lost;
+        let before = self.state.summary.loss.as_ref().map_or(0, lost);
+        if lost(&loss) > before {
+            let conns = self.state.conns.values_mut();
+            let calls = conns.flat_map(|conn| conn.lane_mut(Side::Client).calls_mut());
+            calls.for_each(|call| call.tainted = true);
+        }
+        self.state.summary.loss = Some(loss);
     }
 
     /// Enters a request into the table, and drops the oldest where there are too many.
@@ -441,14 +477,16 @@ impl Judge {
             self.desk.now,
         )));
         call.case = None;
+        let created = answer
+            .and_then(|(_, task)| task)
+            .filter(|task| task.created);
         let past = Past {
             call,
             outcome,
             ended,
+            answered: answer.is_some(),
             answer_end: answer.and_then(|(answer, _)| answer.end),
-            task: answer
-                .and_then(|(_, task)| task)
-                .map(|task| task.id.clone()),
+            task: created.map(|task| task.id.clone()),
         };
         tell(
             &mut self.rules,

@@ -54,6 +54,8 @@ struct Process {
     /// Its arguments, as far as they tell commands apart.
     argv: Option<u64>,
     alive: bool,
+    /// It is in the scope, so that its end would be seen.
+    watched: bool,
 }
 
 /// The processes that were seen, and those that ended not long ago.
@@ -79,6 +81,7 @@ impl Processes {
                 exe,
                 argv: hash(argv),
                 alive: true,
+                watched: true,
             },
         );
     }
@@ -87,6 +90,7 @@ impl Processes {
         self.known_as(pid, exe);
         if let Some(process) = self.known.get_mut(&pid) {
             process.argv = hash(argv);
+            process.watched = true;
         }
     }
 
@@ -94,6 +98,9 @@ impl Processes {
     pub(super) fn known_as(&mut self, pid: Pid, exe: Option<&str>) {
         if !self.known.contains_key(&pid) {
             self.seen(pid, None, exe, &[]);
+            self.known
+                .entry(pid)
+                .and_modify(|process| process.watched = false);
         } else if let Some(process) = self.known.get_mut(&pid) {
             process.exe = exe.map(Into::into).or(process.exe.take());
         }
@@ -124,6 +131,13 @@ impl Processes {
     /// Whether the process was seen to end. One that was never seen may well live.
     pub(super) fn has_ended(&self, pid: Pid) -> bool {
         self.known.get(&pid).is_some_and(|process| !process.alive)
+    }
+
+    /// Whether the process is one whose end would be seen, and has not ended.
+    pub(super) fn is_watched_alive(&self, pid: Pid) -> bool {
+        self.known
+            .get(&pid)
+            .is_some_and(|process| process.alive && process.watched)
     }
 
     /// How `other` stands to the host, if it does.

@@ -143,9 +143,22 @@ impl Assembler {
             self.exits.pop_front();
         }
         self.exits.push_back((pid, process.start));
-        self.keys.retain(|&(reader, _), _| reader != pid);
+        self.stop_reading_keys(pid, self.clock.at(process.header.at), out);
         let change = ProcessChange::Exit { fate: fate(process.status) };
         out.push(self.process(process.header, process.pid, change));
+    }
+
+    /// A process that has ended types no more: an ESC that it read last was the key.
+    fn stop_reading_keys(&mut self, pid: Pid, at: Timestamp, out: &mut Vec<Captured>) {
+        let mut found = Vec::new();
+        self.keys.retain(|&(reader, _), parser| {
+            if reader == pid {
+                let deadline = parser.deadline().unwrap_or(at);
+                parser.poll(deadline, &mut found);
+            }
+            reader != pid
+        });
+        push_keys(pid, &mut found, out);
     }
 
     fn process(&self, header: Header, pid: u32, change: ProcessChange) -> Captured {

@@ -14,6 +14,7 @@ mod offsets;
 mod platform;
 mod reader;
 mod streams;
+mod writers;
 
 use std::os::fd::AsFd;
 
@@ -202,6 +203,11 @@ impl Maps {
 
     fn watch(&mut self, pid: Pid) -> Result<(), ProbeError> {
         self.scope.insert(pid.0, 1, 0).map_err(map_error("add to", "SCOPE"))
+    }
+
+    /// The watched processes; empty where the whole machine is watched.
+    fn watched(&self) -> Vec<Pid> {
+        self.scope.keys().filter_map(Result::ok).map(Pid).collect()
     }
 
     fn unwatch(&mut self, pid: Pid) {

@@ -19,7 +19,8 @@ use crate::capture::{
 
 use super::assemble::Assembler;
 use super::decode::{arguments, decode};
-use super::streams::key;
+use super::streams::{id, key};
+use super::writers::Writers;
 use super::{Control, Probe, ProbeError};
 
 /// How long the reader lets records gather while there is traffic. The programs do not wake it
@@ -177,12 +178,23 @@ impl Reader {
             self.batch.push(Captured { at: now, event: CaptureEvent::Loss(loss) });
         }
         self.loss = loss;
-        for key in self.assembler.streams.suspects(now) {
-            if let Some(state) = self.probe.maps.stream(key) {
+        self.look_for_unseen_writes(now);
+        Ok(())
+    }
+
+    fn look_for_unseen_writes(&mut self, now: Timestamp) {
+        let suspects = self.assembler.streams.suspects(now);
+        if suspects.is_empty() {
+            return;
+        }
+        let writers = Writers::find(&self.probe.maps.watched());
+        for key in suspects {
+            if writers.may_be_writing_to(id(key)) {
+                self.assembler.streams.acquit(now, key);
+            } else if let Some(state) = self.probe.maps.stream(key) {
                 self.assembler.streams.judge(now, key, &state, &mut self.batch);
             }
         }
-        Ok(())
     }
 
     fn reconcile(&mut self, now: Timestamp, streams: &[(StreamKey, StreamState)]) {

@@ -158,8 +158,16 @@ impl Streams {
         ahead.map(|(&key, _)| key).collect()
     }
 
+    /// Lets a suspect off for now: somebody is in the middle of writing to it.
+    pub(super) fn acquit(&mut self, now: Timestamp, key: StreamKey) {
+        if let Some(known) = self.known.get_mut(&key) {
+            known.ahead_since = Some(now);
+        }
+    }
+
     /// Judges a suspect by what the kernel knows of it: what was read and never written was
     /// moved by calls that the probe does not see (`io_uring`), or by a process out of scope.
+    /// A write that still blocks must have been ruled out: its bytes count when it returns.
     pub(super) fn judge(
         &mut self,
         now: Timestamp,
@@ -362,7 +370,7 @@ fn reason(why: u32) -> GapReason {
 }
 
 /// The stream's name in events.
-fn id(key: StreamKey) -> StreamId {
+pub(super) fn id(key: StreamKey) -> StreamId {
     let kind =
         if key.kind == stream_kind::SOCKET { StreamKind::Socket } else { StreamKind::Pipe };
     StreamId { kind, object: key.object, scope: device_to_user(key.scope) }

@@ -292,6 +292,22 @@ impl Child {
         })
     }
 
+    /// Waits until it has ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`poll`](Self::poll).
+    pub fn wait(&self) -> io::Result<Fate> {
+        loop {
+            match waitpid(self.raw(), None) {
+                Ok(WaitStatus::Exited(_, code)) => return Ok(Fate::Code(code)),
+                Ok(WaitStatus::Signaled(_, signal, _)) => return Ok(Fate::Signal(signal as i32)),
+                Ok(_) | Err(nix::Error::EINTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
     /// Sends it a signal. One that has ended gets none.
     pub fn signal(&self, signal: Signal) {
         nix::sys::signal::kill(self.raw(), signal).ok();

@@ -74,12 +74,17 @@ impl Standing {
             "  calls     {}",
             outcomes(calls, &summary.calls, palette)
         );
-        let _ = writeln!(
-            out,
-            "  traffic   {}, {}",
-            count(summary.messages, "message"),
-            size(summary.bytes)
-        );
+        let _ = match summary.messages {
+            // Silence is no success: perhaps nothing of the scope speaks MCP over stdio.
+            0 => writeln!(
+                out,
+                "  traffic   {warning}no MCP message was seen{warning:#}"
+            ),
+            messages => {
+                let (messages, bytes) = (count(messages, "message"), size(summary.bytes));
+                writeln!(out, "  traffic   {messages}, {bytes}")
+            }
+        };
         let _ = match (summary.complete, summary.gaps) {
             (true, _) => writeln!(out, "  evidence  {good}complete{good:#}"),
             (false, gaps) => {

@@ -256,6 +256,43 @@ Summary of 15.7 s
 }
 
 #[test]
+fn a_connection_keeps_its_name_when_its_processes_are_gone() {
+    let mut run = a_run();
+    let close = Event::Connection {
+        conn: ConnId(1),
+        change: ConnectionChange::Close,
+    };
+    run.insert(run.len() - 1, event(16_000, close));
+    let text = lines(Detail::Normal, &run);
+    let row = "   16.000    1  close         codex[10] -> python3 slow_server.py[11]\n";
+    assert!(text.contains(row), "{text}");
+}
+
+#[test]
+fn a_server_that_prints_does_not_flood_the_terminal() {
+    let noise = |kind, text: &'static [u8]| {
+        Event::Noise(Noise {
+            conn: ConnId(1),
+            from: Side::Server,
+            offset: None,
+            bytes: 3,
+            kind,
+            text: Bytes::from_static(text),
+        })
+    };
+    let mut flood = vec![event(1, noise(NoiseKind::InvalidUtf8, b"\xff\x1b\n"))];
+    flood.extend((0..1_000).map(|_| event(2, noise(NoiseKind::Text, b"hi\n"))));
+    let normal = lines(Detail::Normal, &flood);
+    assert_eq!(normal.lines().count(), 21, "{normal}");
+    assert!(
+        normal.contains(r"invalid-utf8 from the server: \xff\u{1b}\n"),
+        "{normal}"
+    );
+    assert!(normal.ends_with("not shown; -v shows it\n"), "{normal}");
+    assert_eq!(lines(Detail::Verbose, &flood).lines().count(), 1_001);
+}
+
+#[test]
 fn quiet_is_findings_and_the_summary() {
     let quiet = lines(Detail::Quiet, &a_run());
     let before_summary: Vec<_> = quiet.split("\n\n").next().expect("lines").lines().collect();

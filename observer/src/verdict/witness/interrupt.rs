@@ -63,6 +63,7 @@ impl Judge {
         let Some(connection) = self.state.conns.get_mut(&conn) else {
             return;
         };
+        connection.interrupted = Some(at);
         if kind == InterruptKind::KeyEsc {
             let before = connection.escaped.replace(at);
             let twice = before.is_some_and(|before| at.since(before) <= TWICE);

@@ -28,10 +28,11 @@ impl Judge {
         let Some(connection) = self.state.conns.get_mut(&conn) else {
             return;
         };
+        let unseen = connection.has_unseen();
         let Some(call) = connection.lane_mut(Side::Client).get_mut(seq) else {
             return;
         };
-        if call.is_judged() && call.case.get_or_insert_default().add(clue) {
+        if !unseen && call.is_judged() && call.case.get_or_insert_default().add(clue) {
             self.tell_of_call((conn, Side::Client, seq), |_, call| Occurrence::Suspected {
                 call,
             });

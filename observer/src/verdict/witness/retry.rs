@@ -65,21 +65,21 @@ fn weigh(conn: &Connection, older: &Call, newer: &Call, settings: &Settings) -> 
     if gap < settings.burst || threads.is_some_and(|(older, newer)| older != newer) {
         return None;
     }
-    let serial = conn
-        .known
-        .as_ref()
-        .is_some_and(|host| host.calls == Some(Calls::Serial));
-    let several = match &conn.known {
-        Some(host) => host.conversations == Conversations::Several,
-        None => newer.revision.is_some_and(Revision::is_stateless),
-    };
-    Some(match threads {
-        // One conversation, by the host's own word.
-        Some(_) => Weight::Sure,
-        None if several => Weight::Weak,
-        None if serial || gap >= limit(conn, newer, settings) => Weight::Sure,
-        None => Weight::Weak,
-    })
+    // One conversation, by the host's own word.
+    if threads.is_some() {
+        return Some(Weight::Sure);
+    }
+    let long = gap >= limit(conn, newer, settings);
+    let stateless = newer.revision.is_some_and(Revision::is_stateless);
+    match &conn.known {
+        Some(host) if host.conversations == Conversations::Several => None,
+        Some(host) if host.calls == Some(Calls::Serial) => Some(Weight::Sure),
+        Some(host) if host.calls == Some(Calls::Parallel) && !long => None,
+        // Conversations may share the process, and nothing tells them apart.
+        None if stateless => long.then_some(Weight::Weak),
+        _ if long => Some(Weight::Sure),
+        _ => Some(Weight::Weak),
+    }
 }
 
 /// The gap from which on an equal call is hard to explain otherwise.
