@@ -52,7 +52,9 @@ impl Fnv {
     fn update(&mut self, bytes: &[u8]) {
         for &byte in bytes.iter().filter(|&&byte| byte != b'\r') {
             self.0 ^= u128::from(byte);
-            self.0 = self.0.wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+            self.0 = self
+                .0
+                .wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
         }
     }
 }

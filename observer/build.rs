@@ -15,19 +15,37 @@ fn main() {
     let object = probe.join("object/observer.bpf.o");
     let manifest = probe.join("object/manifest.toml");
     println!("cargo::rerun-if-changed=build.rs");
-    for path in [&object, &manifest, &probe.join("src"), &probe.join("Cargo.toml")] {
+    for path in [
+        &object,
+        &manifest,
+        &probe.join("src"),
+        &probe.join("Cargo.toml"),
+    ] {
         println!("cargo::rerun-if-changed={}", path.display());
     }
-    let built_from = fs::read_to_string(&manifest)
-        .ok()
-        .and_then(|manifest| Some(manifest.split_once("source = \"")?.1.split_once('"')?.0.to_owned()));
+    let built_from = fs::read_to_string(&manifest).ok().and_then(|manifest| {
+        Some(
+            manifest
+                .split_once("source = \"")?
+                .1
+                .split_once('"')?
+                .0
+                .to_owned(),
+        )
+    });
     let sources = source_hash::source_hash(&probe).expect("the probe's sources can be read");
     match built_from {
-        None => println!("cargo::error={} tells of no source hash", manifest.display()),
+        None => println!(
+            "cargo::error={} tells of no source hash",
+            manifest.display()
+        ),
         Some(hash) if hash != sources => println!(
             "cargo::error=the probe's sources have changed since its object was built: \
              run `cargo xtask ebpf`"
         ),
-        Some(_) => println!("cargo::rustc-env=OBSERVER_PROBE_OBJECT={}", object.display()),
+        Some(_) => println!(
+            "cargo::rustc-env=OBSERVER_PROBE_OBJECT={}",
+            object.display()
+        ),
     }
 }

@@ -73,15 +73,24 @@ mod linux {
         });
         host.stdin.take().unwrap().write_all(b"\n").unwrap();
         let mut line = String::new();
-        host.stdout.take().unwrap().read_to_string(&mut line).unwrap();
+        host.stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut line)
+            .unwrap();
         host.wait().unwrap();
         if let Some((handle, run, drain)) = running {
             handle.stop();
             let loss = run.join().unwrap();
-            assert!(loss.complete(), "the bench must not lose anything: {loss:?}");
+            assert!(
+                loss.complete(),
+                "the bench must not lose anything: {loss:?}"
+            );
             drain.join().unwrap();
         }
-        let mut nanos = line.split_whitespace().map(|number| number.parse().unwrap());
+        let mut nanos = line
+            .split_whitespace()
+            .map(|number| number.parse().unwrap());
         [0; 2].map(|_| Duration::from_nanos(nanos.next().unwrap()))
     }
 

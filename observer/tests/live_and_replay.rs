@@ -209,11 +209,9 @@ fn replay(log: &[u8]) -> Vec<Output> {
         .filter(|line| !line.is_empty())
     {
         let record = parse_line(line).expect("a record").expect("a known record");
-        let at = record.t();
-        end = end.max(at);
-        match record.into_observed() {
-            Some(observed) => pipeline.handle_observed(observed),
-            None => pipeline.handle_timeout(at),
+        end = end.max(record.t());
+        if let Some(observed) = record.into_observed() {
+            pipeline.handle_observed(observed);
         }
         outputs.extend(std::iter::from_fn(|| pipeline.poll_output()));
     }

@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use crate::streams;
 
@@ -24,7 +25,9 @@ pub(crate) fn command(what: &str) -> Command {
 /// No test: the entry point of children.
 #[test]
 fn child() {
-    let Ok(what) = std::env::var(VARIABLE) else { return };
+    let Ok(what) = std::env::var(VARIABLE) else {
+        return;
+    };
     wait();
     let words: Vec<_> = what.split(' ').collect();
     match words.as_slice() {
@@ -33,7 +36,12 @@ fn child() {
             streams::move_messages(transport, seed.parse().unwrap(), &sizes);
         }
         ["blocks", transport, call, count, size] => {
-            streams::move_blocks(transport, call, count.parse().unwrap(), size.parse().unwrap());
+            streams::move_blocks(
+                transport,
+                call,
+                count.parse().unwrap(),
+                size.parse().unwrap(),
+            );
         }
         [step] => streams::single(step),
         _ => panic!("no such child: {what}"),
@@ -59,7 +67,10 @@ pub(crate) fn say(what: impl std::fmt::Display) {
 
 /// The name of the stream that is written through a descriptor.
 pub(crate) fn stream_of(fd: RawFd) -> String {
-    std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap().to_string_lossy().into_owned()
+    std::fs::read_link(format!("/proc/self/fd/{fd}"))
+        .unwrap()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// A pair of descriptors: first the reading end.
@@ -104,20 +115,38 @@ impl Random {
     }
 }
 
-/// The byte at a position of every stream that a child writes: no two places look alike for long.
-pub(crate) fn byte_at(position: u64) -> u8 {
-    let mixed = position.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 40) as u8
+/// What every stream of a child repeats. A prime length: no piece is like one nearby.
+static BLOCK: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let mut random = Random::new(1);
+    (0..1_048_583)
+        .map(|_| (random.next() >> 40) as u8)
+        .collect()
+});
+
+/// The pieces of the block that make up a stream from `start` to `start + len`.
+fn blocks(start: u64, len: usize) -> impl Iterator<Item = &'static [u8]> {
+    let mut at = (start % BLOCK.len() as u64) as usize;
+    let mut left = len;
+    std::iter::from_fn(move || {
+        let piece = &BLOCK[at..BLOCK.len().min(at + left)];
+        at = 0;
+        left -= piece.len();
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
-/// The bytes from `start` to `start + len`.
+/// The bytes that a child writes from position `start` on.
 pub(crate) fn content(start: u64, len: usize) -> Vec<u8> {
-    (start..start + len as u64).map(byte_at).collect()
+    blocks(start, len).collect::<Vec<_>>().concat()
 }
 
 /// Whether a chunk holds what a child wrote there.
-pub(crate) fn is_content(offset: u64, bytes: &[u8]) -> bool {
-    bytes.iter().zip(offset..).all(|(&byte, position)| byte == byte_at(position))
+pub(crate) fn is_content(offset: u64, mut bytes: &[u8]) -> bool {
+    blocks(offset, bytes.len()).all(|piece| {
+        let equal = bytes.starts_with(piece);
+        bytes = &bytes[piece.len().min(bytes.len())..];
+        equal
+    })
 }
 
 /// A descriptor's number.

@@ -7,13 +7,20 @@ use crate::watch::Watch;
 
 /// Runs a child that moves messages, and demands that everything arrived.
 fn assert_complete(what: &str) {
-    let Some(mut watch) = Watch::start(what) else { return };
+    let Some(mut watch) = Watch::start(what) else {
+        return;
+    };
     watch.step();
     let stream = watch.line();
     let total: u64 = watch.line().parse().unwrap();
     let seen = watch.finish();
     let arrived = seen.stream(&stream);
-    assert_eq!(arrived.assert_tiles(total, is_content), 0, "no gaps: {:?}", arrived.gaps);
+    assert_eq!(
+        arrived.assert_tiles(total, is_content),
+        0,
+        "no gaps: {:?}",
+        arrived.gaps
+    );
     assert_eq!(arrived.read, total, "the reader's end is known");
     assert!(arrived.eof, "the reader met the end");
     assert!(seen.loss.complete(), "{:?}", seen.loss);
@@ -39,14 +46,22 @@ fn twenty_messages_of_a_megabyte_back_to_back() {
 
 #[test]
 fn sixty_four_mebibytes_in_one_call() {
-    for what in ["blocks pipe write 1 67108864", "blocks socketpair sendmsg 1 67108864"] {
-        let Some(mut watch) = Watch::start(what) else { return };
+    for what in [
+        "blocks pipe write 1 67108864",
+        "blocks socketpair sendmsg 1 67108864",
+    ] {
+        let Some(mut watch) = Watch::start(what) else {
+            return;
+        };
         watch.step();
         let stream = watch.line();
         let total: u64 = watch.line().parse().unwrap();
         let seen = watch.finish();
         let missing = seen.stream(&stream).assert_tiles(total, is_content);
-        assert_eq!(missing, seen.loss.ring_full, "the gaps are what the kernel counted");
+        assert_eq!(
+            missing, seen.loss.ring_full,
+            "the gaps are what the kernel counted"
+        );
         seen.assert_reconciles();
         println!("{what}: {missing} bytes missing");
     }
@@ -54,7 +69,9 @@ fn sixty_four_mebibytes_in_one_call() {
 
 #[test]
 fn short_writes_count_as_what_they_took() {
-    let Some(mut watch) = Watch::start("short") else { return };
+    let Some(mut watch) = Watch::start("short") else {
+        return;
+    };
     watch.step();
     let (stream, taken) = (watch.line(), watch.line().parse().unwrap());
     let seen = watch.finish();
@@ -65,7 +82,9 @@ fn short_writes_count_as_what_they_took() {
 
 #[test]
 fn positioned_calls_move_nothing_on_a_pipe() {
-    let Some(mut watch) = Watch::start("positioned") else { return };
+    let Some(mut watch) = Watch::start("positioned") else {
+        return;
+    };
     watch.step();
     let (stream, total) = (watch.line(), watch.line().parse().unwrap());
     let seen = watch.finish();
@@ -76,7 +95,9 @@ fn positioned_calls_move_nothing_on_a_pipe() {
 
 #[test]
 fn calls_that_show_no_bytes_leave_counted_gaps() {
-    let Some(mut watch) = Watch::start("spliced") else { return };
+    let Some(mut watch) = Watch::start("spliced") else {
+        return;
+    };
     watch.step();
     let (stream, other) = (watch.line(), watch.line());
     let total = watch.line().parse().unwrap();
@@ -84,37 +105,61 @@ fn calls_that_show_no_bytes_leave_counted_gaps() {
     let arrived = seen.stream(&stream);
     assert_eq!(arrived.assert_tiles(total, is_content), 100);
     let unseen = GapReason::UnsupportedSyscall;
-    assert_eq!(arrived.gaps, [(100, 30, unseen), (130, 20, unseen), (150, 50, unseen)]);
-    assert_eq!(seen.stream(&other).read, 30, "splice takes bytes away, tee does not");
+    assert_eq!(
+        arrived.gaps,
+        [(100, 30, unseen), (130, 20, unseen), (150, 50, unseen)]
+    );
+    assert_eq!(
+        seen.stream(&other).read,
+        30,
+        "splice takes bytes away, tee does not"
+    );
     assert_eq!(seen.loss.unreadable, 100);
     seen.assert_reconciles();
 }
 
 #[test]
 fn writers_at_the_same_time_leave_no_hole() {
-    let Some(mut watch) = Watch::start("threads") else { return };
+    let Some(mut watch) = Watch::start("threads") else {
+        return;
+    };
     watch.step();
     let (stream, total) = (watch.line(), watch.line().parse().unwrap());
     let seen = watch.finish();
     let arrived = seen.stream(&stream);
     assert_eq!(arrived.assert_tiles(total, |_, _| true), 0);
-    let bytes: Vec<u8> = arrived.chunks.into_iter().flat_map(|(_, bytes)| bytes).collect();
-    for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-        assert!(line.iter().all(|&byte| byte == line[0]), "a line is one thread's own");
+    let bytes: Vec<u8> = arrived
+        .chunks
+        .into_iter()
+        .flat_map(|(_, bytes)| bytes)
+        .collect();
+    for line in bytes
+        .split(|&byte| byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
+        assert!(
+            line.iter().all(|&byte| byte == line[0]),
+            "a line is one thread's own"
+        );
     }
 }
 
 #[test]
 fn descriptors_and_writers_are_named() {
-    let Some(mut watch) = Watch::start("positioned") else { return };
+    let Some(mut watch) = Watch::start("positioned") else {
+        return;
+    };
     let child = watch.pid();
     watch.step();
     let stream = watch.line();
     let seen = watch.finish();
     let writers = seen.select(|event| match event {
-        CaptureEvent::Chunk { stream: at, writer, fd, .. } if at.to_string() == stream => {
-            Some((*writer, *fd))
-        }
+        CaptureEvent::Chunk {
+            stream: at,
+            writer,
+            fd,
+            ..
+        } if at.to_string() == stream => Some((*writer, *fd)),
         _ => None,
     });
     assert!(matches!(writers.as_slice(), [(writer, Some(fd))] if *writer == child && *fd > 2));

@@ -50,7 +50,13 @@ fn type_raw(master: OwnedFd, slave: OwnedFd) {
     nix::sys::termios::cfmakeraw(&mut settings);
     nix::sys::termios::tcsetattr(&slave, nix::sys::termios::SetArg::TCSANOW, &settings).unwrap();
     let (mut master, mut slave) = (std::fs::File::from(master), std::fs::File::from(slave));
-    for keys in [b"hello".as_slice(), b"\x1b[A", b"\x1b[99;5u", b"\x03", b"\x1b"] {
+    for keys in [
+        b"hello".as_slice(),
+        b"\x1b[A",
+        b"\x1b[99;5u",
+        b"\x03",
+        b"\x1b",
+    ] {
         master.write_all(keys).unwrap();
         let mut buffer = [0; 64];
         assert_eq!(slave.read(&mut buffer).unwrap(), keys.len());
@@ -67,7 +73,9 @@ fn network() {
     let receiver = UdpSocket::bind("[::1]:0").unwrap();
     say(receiver.local_addr().unwrap());
     let sender = UdpSocket::bind("[::1]:0").unwrap();
-    sender.send_to(&[0; 567], receiver.local_addr().unwrap()).unwrap();
+    sender
+        .send_to(&[0; 567], receiver.local_addr().unwrap())
+        .unwrap();
 }
 
 fn interrupts(seen: &Seen) -> Vec<(Pid, InterruptKind, Option<Pid>)> {
@@ -79,7 +87,9 @@ fn interrupts(seen: &Seen) -> Vec<(Pid, InterruptKind, Option<Pid>)> {
 
 #[test]
 fn a_signal_is_told_with_its_sender() {
-    let Some(mut watch) = Watch::start("waits") else { return };
+    let Some(mut watch) = Watch::start("waits") else {
+        return;
+    };
     watch.step();
     watch.line();
     let child = watch.pid();
@@ -92,7 +102,9 @@ fn a_signal_is_told_with_its_sender() {
 
 #[test]
 fn a_signal_from_the_terminal_has_no_sender() {
-    let Some(mut watch) = Watch::start("terminal") else { return };
+    let Some(mut watch) = Watch::start("terminal") else {
+        return;
+    };
     watch.step();
     watch.line();
     let child = watch.pid();
@@ -104,7 +116,9 @@ fn a_signal_from_the_terminal_has_no_sender() {
 
 #[test]
 fn escape_and_control_c_are_told_and_nothing_else_that_is_typed() {
-    let Some(mut watch) = Watch::start("raw-terminal") else { return };
+    let Some(mut watch) = Watch::start("raw-terminal") else {
+        return;
+    };
     watch.step();
     watch.line();
     let child = watch.pid();
@@ -124,9 +138,10 @@ fn escape_and_control_c_are_told_and_nothing_else_that_is_typed() {
     );
     let typed = b"hello";
     let leaked = seen.select(|event| match event {
-        CaptureEvent::Chunk { bytes, .. } => {
-            bytes.windows(typed.len()).any(|window| window == typed).then_some(())
-        }
+        CaptureEvent::Chunk { bytes, .. } => bytes
+            .windows(typed.len())
+            .any(|window| window == typed)
+            .then_some(()),
         _ => None,
     });
     assert!(leaked.is_empty(), "what was typed stays in the capture");
@@ -134,7 +149,9 @@ fn escape_and_control_c_are_told_and_nothing_else_that_is_typed() {
 
 #[test]
 fn what_goes_to_the_network_is_told_by_size_and_peer() {
-    let Some(mut watch) = Watch::start("network") else { return };
+    let Some(mut watch) = Watch::start("network") else {
+        return;
+    };
     watch.step();
     let (tcp, udp) = (watch.line().parse().unwrap(), watch.line().parse().unwrap());
     let child = watch.pid();

@@ -7,13 +7,15 @@ use crate::child::{Random, content, pair, raw, say, stream_of, wait};
 
 /// How a child writes.
 const WRITES_PIPE: &[&str] = &["write", "writev", "pwritev2", "vmsplice"];
-const WRITES_SOCKET: &[&str] =
-    &["write", "writev", "pwritev2", "sendto", "sendmsg", "sendmmsg"];
+const WRITES_SOCKET: &[&str] = &[
+    "write", "writev", "pwritev2", "sendto", "sendmsg", "sendmmsg",
+];
 
 /// How a child reads.
 const READS_PIPE: &[&str] = &["read", "readv", "preadv2", "vmsplice"];
-const READS_SOCKET: &[&str] =
-    &["read", "readv", "preadv2", "recvfrom", "recvmsg", "recvmmsg", "peek"];
+const READS_SOCKET: &[&str] = &[
+    "read", "readv", "preadv2", "recvfrom", "recvmsg", "recvmmsg", "peek",
+];
 
 fn calls(transport: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match transport {
@@ -52,7 +54,9 @@ pub(crate) fn move_blocks(transport: &str, call: &str, count: usize, size: usize
     let (reader, writer) = pair(transport);
     say(stream_of(raw(&writer)));
     let reading = std::thread::spawn(move || read_all(&reader, &["read"], 1));
-    let messages: Vec<_> = (0..count).map(|n| content((n * size) as u64, size)).collect();
+    let messages: Vec<_> = (0..count)
+        .map(|n| content((n * size) as u64, size))
+        .collect();
     let mut random = Random::new(7);
     for message in &messages {
         let mut rest = message.as_slice();
@@ -90,10 +94,16 @@ fn split(base: *mut u8, len: usize, parts: usize, random: &mut Random) -> Vec<li
     let mut at = 0;
     while at < len && iov.len() + 1 < parts {
         let n = random.up_to(len - at);
-        iov.push(libc::iovec { iov_base: base.wrapping_add(at).cast(), iov_len: n });
+        iov.push(libc::iovec {
+            iov_base: base.wrapping_add(at).cast(),
+            iov_len: n,
+        });
         at += n;
     }
-    iov.push(libc::iovec { iov_base: base.wrapping_add(at).cast(), iov_len: len - at });
+    iov.push(libc::iovec {
+        iov_base: base.wrapping_add(at).cast(),
+        iov_len: len - at,
+    });
     iov
 }
 
@@ -139,12 +149,18 @@ fn write_messages(fd: RawFd, base: *mut u8, len: usize, random: &mut Random) -> 
         .collect();
     let mut messages: Vec<_> = iovs
         .iter_mut()
-        .map(|iov| libc::mmsghdr { msg_hdr: header(iov), msg_len: 0 })
+        .map(|iov| libc::mmsghdr {
+            msg_hdr: header(iov),
+            msg_len: 0,
+        })
         .collect();
     let count = u32::try_from(messages.len()).unwrap();
     // SAFETY: the headers point to arrays that outlive the call.
     let sent = unsafe { libc::sendmmsg(fd, messages.as_mut_ptr(), count, libc::MSG_NOSIGNAL) };
-    messages[..done(sent as isize, "sendmmsg")].iter().map(|message| message.msg_len as usize).sum()
+    messages[..done(sent as isize, "sendmmsg")]
+        .iter()
+        .map(|message| message.msg_len as usize)
+        .sum()
 }
 
 /// Reads with the named system call; returns how much came.
@@ -163,7 +179,10 @@ fn read(call: &str, fd: RawFd, buffer: &mut [u8], random: &mut Random) -> usize 
             "peek" => libc::recv(fd, base.cast(), len, libc::MSG_PEEK),
             "recvmsg" => libc::recvmsg(fd, &raw mut *&mut header(&mut iov), 0),
             "recvmmsg" => {
-                let mut messages = [libc::mmsghdr { msg_hdr: header(&mut iov), msg_len: 0 }];
+                let mut messages = [libc::mmsghdr {
+                    msg_hdr: header(&mut iov),
+                    msg_len: 0,
+                }];
                 let n = libc::recvmmsg(fd, messages.as_mut_ptr(), 1, 0, ptr::null_mut());
                 assert_eq!(n, 1);
                 return messages[0].msg_len as usize;
@@ -217,14 +236,27 @@ fn positioned() {
     write("write", raw(&writer), &content(0, 10), &mut random);
     let mut buffer = [0u8; 10];
     let iov = split(buffer.as_mut_ptr(), buffer.len(), 2, &mut random);
-    let (r, w, count) = (raw(&reader), raw(&writer), i32::try_from(iov.len()).unwrap());
+    let (r, w, count) = (
+        raw(&reader),
+        raw(&writer),
+        i32::try_from(iov.len()).unwrap(),
+    );
     let base = buffer.as_mut_ptr().cast();
     // SAFETY: all pointers are into `buffer` and `iov`, with their sizes.
     unsafe {
-        assert_eq!((libc::pwrite64(w, base, 10, 0), errno()), (-1, libc::ESPIPE));
+        assert_eq!(
+            (libc::pwrite64(w, base, 10, 0), errno()),
+            (-1, libc::ESPIPE)
+        );
         assert_eq!((libc::pread64(r, base, 10, 0), errno()), (-1, libc::ESPIPE));
-        assert_eq!((libc::pwritev(w, iov.as_ptr(), count, 0), errno()), (-1, libc::ESPIPE));
-        assert_eq!((libc::preadv(r, iov.as_ptr(), count, 0), errno()), (-1, libc::ESPIPE));
+        assert_eq!(
+            (libc::pwritev(w, iov.as_ptr(), count, 0), errno()),
+            (-1, libc::ESPIPE)
+        );
+        assert_eq!(
+            (libc::preadv(r, iov.as_ptr(), count, 0), errno()),
+            (-1, libc::ESPIPE)
+        );
     }
     say(10);
 }
@@ -243,7 +275,10 @@ fn spliced() {
     std::io::Write::write_all(&mut file, &[b'f'; 50]).unwrap();
     // SAFETY: null pointers stand for the descriptors' own positions; the rest are numbers.
     unsafe {
-        assert_eq!(libc::splice(from, ptr::null_mut(), to, ptr::null_mut(), 30, 0), 30);
+        assert_eq!(
+            libc::splice(from, ptr::null_mut(), to, ptr::null_mut(), 30, 0),
+            30
+        );
         assert_eq!(libc::tee(from, to, 20, 0), 20);
         let mut start = 0;
         let file = std::os::fd::AsRawFd::as_raw_fd(&file);
@@ -297,7 +332,12 @@ fn slow_reader() {
     let (reader, writer) = pair("pipe");
     say(stream_of(raw(&writer)));
     let writing = std::thread::spawn(move || {
-        write("write", raw(&writer), &content(0, 300_000), &mut Random::new(1))
+        write(
+            "write",
+            raw(&writer),
+            &content(0, 300_000),
+            &mut Random::new(1),
+        )
     });
     let mut buffer = [0; 1000];
     read("read", raw(&reader), &mut buffer, &mut Random::new(1));

@@ -74,15 +74,21 @@ impl Watch {
 
     /// The same, with a ring of this size.
     pub(crate) fn with_ring(what: &str, ring_bytes: u32) -> Option<Self> {
-        let options = Options { ring_bytes, ..Options::new(Scope::Pids(Vec::new())) };
+        let options = Options {
+            ring_bytes,
+            ..Options::new(Scope::Pids(Vec::new()))
+        };
         let probe = load(&options)?;
         Some(Self::command(probe, &mut child::command(what)))
     }
 
     /// Watches any command; its stdin and stdout are pipes to the test.
     pub(crate) fn command(mut probe: Probe, command: &mut Command) -> Self {
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a child starts");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a child starts");
         probe.watch_pid(Pid(child.id())).unwrap();
         let handle = probe.handle();
         let (sender, mut receiver) = tokio::sync::mpsc::channel(64);
@@ -116,14 +122,22 @@ impl Watch {
 
     /// The next thing that the child says (lines that begin with `@ `; the rest is the harness's).
     pub(crate) fn line(&mut self) -> String {
-        let said = self.lines.find_map(|line| Some(line.ok()?.strip_prefix("@ ")?.to_owned()));
+        let said = self
+            .lines
+            .find_map(|line| Some(line.ok()?.strip_prefix("@ ")?.to_owned()));
         said.expect("the child says something")
     }
 
     /// Waits until something was seen.
     pub(crate) fn wait_for(&self, wanted: impl Fn(&CaptureEvent) -> bool) {
         for _ in 0..1000 {
-            if self.events.lock().unwrap().iter().any(|captured| wanted(&captured.event)) {
+            if self
+                .events
+                .lock()
+                .unwrap()
+                .iter()
+                .any(|captured| wanted(&captured.event))
+            {
                 return;
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -138,7 +152,10 @@ impl Watch {
         self.handle.stop();
         let loss = self.probe.join().unwrap().unwrap();
         self.gather.join().unwrap();
-        Seen { events: std::mem::take(&mut self.events.lock().unwrap()), loss }
+        Seen {
+            events: std::mem::take(&mut self.events.lock().unwrap()),
+            loss,
+        }
     }
 }
 
@@ -148,12 +165,20 @@ impl Seen {
         let mut arrived = Arrived::default();
         for captured in &self.events {
             match &captured.event {
-                CaptureEvent::Chunk { stream, offset, bytes, .. } if stream.to_string() == name => {
+                CaptureEvent::Chunk {
+                    stream,
+                    offset,
+                    bytes,
+                    ..
+                } if stream.to_string() == name => {
                     arrived.chunks.push((*offset, bytes.to_vec()));
                 }
-                CaptureEvent::Gap { stream, offset, bytes, reason }
-                    if stream.to_string() == name =>
-                {
+                CaptureEvent::Gap {
+                    stream,
+                    offset,
+                    bytes,
+                    reason,
+                } if stream.to_string() == name => {
                     arrived.gaps.push((*offset, bytes.unwrap_or(0), *reason));
                 }
                 CaptureEvent::Read { stream, end, .. } if stream.to_string() == name => {
@@ -171,13 +196,28 @@ impl Seen {
 
     /// The events that a filter lets through.
     pub(crate) fn select<T>(&self, filter: impl Fn(&CaptureEvent) -> Option<T>) -> Vec<T> {
-        self.events.iter().filter_map(|captured| filter(&captured.event)).collect()
+        self.events
+            .iter()
+            .filter_map(|captured| filter(&captured.event))
+            .collect()
     }
 
     /// Fails unless the counters add up.
     pub(crate) fn assert_reconciles(&self) {
-        let Loss { seen, submitted, ring_full, unreadable, filtered, .. } = self.loss;
-        assert_eq!(seen, submitted + ring_full + unreadable + filtered, "{:?}", self.loss);
+        let Loss {
+            seen,
+            submitted,
+            ring_full,
+            unreadable,
+            filtered,
+            ..
+        } = self.loss;
+        assert_eq!(
+            seen,
+            submitted + ring_full + unreadable + filtered,
+            "{:?}",
+            self.loss
+        );
     }
 }
 
@@ -185,18 +225,30 @@ impl Arrived {
     /// Fails unless chunks and gaps, in the order in which they came, tile the first `total`
     /// bytes, and every chunk is what `expected` says; returns how many bytes are missing.
     pub(crate) fn assert_tiles(&self, total: u64, expected: impl Fn(u64, &[u8]) -> bool) -> u64 {
-        let chunks = self.chunks.iter().map(|(offset, bytes)| (*offset, bytes.len() as u64));
+        let chunks = self
+            .chunks
+            .iter()
+            .map(|(offset, bytes)| (*offset, bytes.len() as u64));
         let gaps = self.gaps.iter().map(|(offset, len, _)| (*offset, *len));
         let mut pieces: Vec<_> = chunks.chain(gaps).collect();
         pieces.sort_unstable();
         let end = pieces.iter().fold(0, |end, (offset, len)| {
-            assert_eq!(end, *offset, "chunks and gaps leave no hole and do not overlap");
+            assert_eq!(
+                end, *offset,
+                "chunks and gaps leave no hole and do not overlap"
+            );
             end + len
         });
         assert_eq!(end, total, "everything that moved is a chunk or a gap");
-        assert!(self.chunks.is_sorted_by_key(|(offset, _)| *offset), "chunks come in order");
+        assert!(
+            self.chunks.is_sorted_by_key(|(offset, _)| *offset),
+            "chunks come in order"
+        );
         for (offset, bytes) in &self.chunks {
-            assert!(expected(*offset, bytes), "the chunk at {offset} holds what was written");
+            assert!(
+                expected(*offset, bytes),
+                "the chunk at {offset} holds what was written"
+            );
         }
         self.gaps.iter().map(|(_, len, _)| len).sum()
     }

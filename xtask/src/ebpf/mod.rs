@@ -29,13 +29,18 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .canonicalize()?;
     let committed = Committed::in_workspace(&root);
     let toolchain = Toolchain::find()?;
     println!("{toolchain}");
     let object = object::strip(&build(&root, &toolchain)?)?;
     let leaks = object::paths(&object);
-    ensure!(leaks.is_empty(), "the object names paths of this machine: {leaks:?}");
+    ensure!(
+        leaks.is_empty(),
+        "the object names paths of this machine: {leaks:?}"
+    );
     let manifest = manifest(&root, &toolchain)?;
     if args.check {
         return committed.compare(&object, &manifest);
@@ -59,7 +64,10 @@ impl Committed {
     }
 
     fn write(&self, object: &[u8], manifest: &str) -> Result<()> {
-        for (path, bytes) in [(&self.object, object), (&self.manifest, manifest.as_bytes())] {
+        for (path, bytes) in [
+            (&self.object, object),
+            (&self.manifest, manifest.as_bytes()),
+        ] {
             let directory = path.parent().context("the object has a directory")?;
             fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create {}", directory.display()))?;
@@ -72,8 +80,10 @@ impl Committed {
     fn compare(&self, object: &[u8], manifest: &str) -> Result<()> {
         let (theirs, ours) = (fs::read_to_string(&self.manifest)?, manifest);
         let (theirs, ours) = (entries(&theirs), entries(ours));
-        let differing: Vec<_> =
-            ours.iter().filter(|(key, value)| theirs.get(*key) != Some(value)).collect();
+        let differing: Vec<_> = ours
+            .iter()
+            .filter(|(key, value)| theirs.get(*key) != Some(value))
+            .collect();
         ensure!(
             differing.is_empty(),
             "the manifest differs, so the object cannot be compared; here: {differing:?}, \
@@ -89,7 +99,10 @@ impl Committed {
 
 /// The lines `key = "value"` of a manifest.
 fn entries(manifest: &str) -> BTreeMap<&str, &str> {
-    manifest.lines().filter_map(|line| line.split_once(" = ")).collect()
+    manifest
+        .lines()
+        .filter_map(|line| line.split_once(" = "))
+        .collect()
 }
 
 fn manifest(root: &Path, toolchain: &Toolchain) -> Result<String> {
@@ -108,7 +121,9 @@ fn manifest(root: &Path, toolchain: &Toolchain) -> Result<String> {
 fn build(root: &Path, toolchain: &Toolchain) -> Result<Vec<u8>> {
     // A directory of its own: other flags must not throw away what the workspace has built.
     let target = root.join("target/ebpf");
-    let status = command(root, toolchain, &target).status().context("cannot start cargo")?;
+    let status = command(root, toolchain, &target)
+        .status()
+        .context("cannot start cargo")?;
     ensure!(
         status.success(),
         "the probe did not build; if the linker could not read the bitcode, it was built with \
@@ -130,8 +145,22 @@ fn command(root: &Path, toolchain: &Toolchain, target: &Path) -> Command {
     }
     cargo
         .current_dir(root)
-        .args(["build", "--release", "--locked", "-Zbuild-std=core", "--target", TARGET])
-        .args(["--package", "observer-ebpf", "--bin", "observer-ebpf", "--features", "programs"])
+        .args([
+            "build",
+            "--release",
+            "--locked",
+            "-Zbuild-std=core",
+            "--target",
+            TARGET,
+        ])
+        .args([
+            "--package",
+            "observer-ebpf",
+            "--bin",
+            "observer-ebpf",
+            "--features",
+            "programs",
+        ])
         .arg("--target-dir")
         .arg(target)
         .env("PATH", toolchain.path())
@@ -139,7 +168,10 @@ fn command(root: &Path, toolchain: &Toolchain, target: &Path) -> Command {
         .env("RUSTC_BOOTSTRAP", "1")
         // The programs use no registers by name; one object serves every architecture.
         .env("AYA_BPF_TARGET_ARCH", "x86_64")
-        .env("CARGO_ENCODED_RUSTFLAGS", flags(root, toolchain).join("\x1f"))
+        .env(
+            "CARGO_ENCODED_RUSTFLAGS",
+            flags(root, toolchain).join("\x1f"),
+        )
         .env("CARGO_INCREMENTAL", "0")
         .env("CARGO_PROFILE_RELEASE_LTO", "fat")
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
@@ -158,13 +190,28 @@ fn flags(root: &Path, toolchain: &Toolchain) -> Vec<String> {
     let registry = toolchain::cargo_home().map(|home| home.join("registry/src"));
     let mut renamed = vec![(root.to_owned(), ".".to_owned())];
     // The registry's directory name depends on how cargo was told of it.
-    for index in registry.iter().flat_map(|registry| fs::read_dir(registry).into_iter().flatten()) {
-        renamed.extend(index.ok().map(|index| (index.path(), "/registry".to_owned())));
+    for index in registry
+        .iter()
+        .flat_map(|registry| fs::read_dir(registry).into_iter().flatten())
+    {
+        renamed.extend(
+            index
+                .ok()
+                .map(|index| (index.path(), "/registry".to_owned())),
+        );
     }
-    renamed.push((toolchain.sysroot.join("lib/rustlib/src/rust"), "/rust".to_owned()));
-    renamed.push((PathBuf::from("/usr/src").join(toolchain.debian_source()), "/rust".to_owned()));
+    renamed.push((
+        toolchain.sysroot.join("lib/rustlib/src/rust"),
+        "/rust".to_owned(),
+    ));
+    renamed.push((
+        PathBuf::from("/usr/src").join(toolchain.debian_source()),
+        "/rust".to_owned(),
+    ));
     flags.extend(
-        renamed.iter().map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display())),
+        renamed
+            .iter()
+            .map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display())),
     );
     flags
 }

@@ -18,13 +18,21 @@ mod elf {
 /// Drops the DWARF sections: only the linker needed them, to make BTF of. They are most of the
 /// object, and full of this machine's paths. Their headers stay, empty, so that no index changes.
 pub(super) fn strip(object: &[u8]) -> Result<Vec<u8>> {
-    ensure!(object.starts_with(b"\x7fELF\x02\x01"), "the linker wrote no 64-bit ELF object");
+    ensure!(
+        object.starts_with(b"\x7fELF\x02\x01"),
+        "the linker wrote no 64-bit ELF object"
+    );
     let count = usize::from(u16::from_le_bytes(array(object, elf::E_SHNUM)?));
     let table = size(object, elf::E_SHOFF)?;
-    let mut headers =
-        object.get(table..table + count * elf::SHDR_SIZE).context("no section table")?.to_vec();
+    let mut headers = object
+        .get(table..table + count * elf::SHDR_SIZE)
+        .context("no section table")?
+        .to_vec();
     let names = section_names(object, &headers)?;
-    let mut stripped = object.get(..elf::EHDR_SIZE).context("no ELF header")?.to_vec();
+    let mut stripped = object
+        .get(..elf::EHDR_SIZE)
+        .context("no ELF header")?
+        .to_vec();
     for header in headers.chunks_exact_mut(elf::SHDR_SIZE) {
         let name_at = u32::from_le_bytes(array(header, 0)?) as usize;
         let name = names.get(name_at..).unwrap_or_default();
@@ -33,8 +41,15 @@ pub(super) fn strip(object: &[u8]) -> Result<Vec<u8>> {
             continue;
         }
         let (offset, len) = (size(header, elf::SH_OFFSET)?, size(header, elf::SH_SIZE)?);
-        let content = object.get(offset..offset + len).context("a section is cut off")?;
-        stripped.resize(stripped.len().next_multiple_of(size(header, elf::SH_ALIGN)?.max(1)), 0);
+        let content = object
+            .get(offset..offset + len)
+            .context("a section is cut off")?;
+        stripped.resize(
+            stripped
+                .len()
+                .next_multiple_of(size(header, elf::SH_ALIGN)?.max(1)),
+            0,
+        );
         header[elf::SH_OFFSET..][..8].copy_from_slice(&(stripped.len() as u64).to_le_bytes());
         stripped.extend_from_slice(content);
     }
@@ -48,9 +63,13 @@ pub(super) fn strip(object: &[u8]) -> Result<Vec<u8>> {
 /// The section that holds the sections' names.
 fn section_names<'a>(object: &'a [u8], headers: &[u8]) -> Result<&'a [u8]> {
     let index = usize::from(u16::from_le_bytes(array(object, elf::E_SHSTRNDX)?));
-    let header = headers.get(index * elf::SHDR_SIZE..).context("no section for names")?;
+    let header = headers
+        .get(index * elf::SHDR_SIZE..)
+        .context("no section for names")?;
     let (offset, len) = (size(header, elf::SH_OFFSET)?, size(header, elf::SH_SIZE)?);
-    object.get(offset..offset + len).context("the names are cut off")
+    object
+        .get(offset..offset + len)
+        .context("the names are cut off")
 }
 
 fn size(bytes: &[u8], at: usize) -> Result<usize> {
@@ -58,7 +77,11 @@ fn size(bytes: &[u8], at: usize) -> Result<usize> {
 }
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N]> {
-    bytes.get(at..).and_then(<[u8]>::first_chunk).copied().context("the object is cut off")
+    bytes
+        .get(at..)
+        .and_then(<[u8]>::first_chunk)
+        .copied()
+        .context("the object is cut off")
 }
 
 /// Absolute paths in the object that are not among those that replace real ones.

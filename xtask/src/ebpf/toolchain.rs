@@ -21,7 +21,11 @@ pub(super) struct Toolchain {
 impl fmt::Display for Toolchain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rustc, linker) = (self.rustc.display(), self.linker.display());
-        writeln!(f, "rustc {} with LLVM {}: {rustc}", self.rustc_version, self.llvm_version)?;
+        writeln!(
+            f,
+            "rustc {} with LLVM {}: {rustc}",
+            self.rustc_version, self.llvm_version
+        )?;
         write!(f, "{}: {linker}", self.linker_version)
     }
 }
@@ -37,8 +41,11 @@ impl Toolchain {
                 Err(error) => refused.push(format!("\n  {}: {error:#}", sysroot.display())),
             }
         }
-        bail!("no compiler for BPF found; install rust-src for nightly, or Debian's rustc-web, \
-               cargo-web and rust-web-src (see docs/capture.md){}", refused.concat())
+        bail!(
+            "no compiler for BPF found; install rust-src for nightly, or Debian's rustc-web, \
+               cargo-web and rust-web-src (see docs/capture.md){}",
+            refused.concat()
+        )
     }
 
     fn in_sysroot(sysroot: &Path, linker: &Path) -> Result<Self> {
@@ -48,12 +55,16 @@ impl Toolchain {
         let version = output(&rustc, &["--version", "--verbose"])?;
         let field = |name: &str| {
             let value = version.lines().find_map(|line| line.strip_prefix(name));
-            value.map(str::to_owned).with_context(|| format!("rustc tells no {name}"))
+            value
+                .map(str::to_owned)
+                .with_context(|| format!("rustc tells no {name}"))
         };
         let llvm_version = field("LLVM version: ")?;
         let linker_llvm = linker_llvm(linker);
         ensure!(
-            linker_llvm.as_deref().is_none_or(|linked| agree(linked, &llvm_version)),
+            linker_llvm
+                .as_deref()
+                .is_none_or(|linked| agree(linked, &llvm_version)),
             "uses LLVM {llvm_version}, and bpf-linker LLVM {}",
             linker_llvm.unwrap_or_default()
         );
@@ -70,7 +81,9 @@ impl Toolchain {
 
     /// The PATH with this toolchain's programs first.
     pub(super) fn path(&self) -> std::ffi::OsString {
-        let own = [&self.linker, &self.rustc].into_iter().filter_map(|program| program.parent());
+        let own = [&self.linker, &self.rustc]
+            .into_iter()
+            .filter_map(|program| program.parent());
         let inherited = env::var_os("PATH").unwrap_or_default();
         let all = own.map(Path::to_owned).chain(env::split_paths(&inherited));
         env::join_paths(all).unwrap_or(inherited)
@@ -85,11 +98,17 @@ impl Toolchain {
 /// Where compilers may be.
 fn sysroots() -> Vec<PathBuf> {
     let told = |program: &str, args: &[&str]| {
-        output(Path::new(program), args).ok().map(|path| PathBuf::from(path.trim()))
+        output(Path::new(program), args)
+            .ok()
+            .map(|path| PathBuf::from(path.trim()))
     };
     let nightly = told("rustup", &["run", "nightly", "rustc", "--print", "sysroot"]);
     let current = told("rustc", &["--print", "sysroot"]);
-    nightly.into_iter().chain(current).chain([PathBuf::from("/usr")]).collect()
+    nightly
+        .into_iter()
+        .chain(current)
+        .chain([PathBuf::from("/usr")])
+        .collect()
 }
 
 /// bpf-linker in the PATH, in the cache that `.ci/run` fills, or where `cargo install` puts it.
@@ -121,7 +140,10 @@ fn linker_llvm(linker: &Path) -> Option<String> {
 
 /// Whether `22.1` and `22.1.8` name the same LLVM.
 fn agree(linked: &str, llvm: &str) -> bool {
-    llvm == linked || llvm.strip_prefix(linked).is_some_and(|rest| rest.starts_with('.'))
+    llvm == linked
+        || llvm
+            .strip_prefix(linked)
+            .is_some_and(|rest| rest.starts_with('.'))
 }
 
 fn output(program: &Path, args: &[&str]) -> Result<String> {

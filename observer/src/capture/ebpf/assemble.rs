@@ -10,8 +10,8 @@ use bytes::Bytes;
 use observer_ebpf::wire::{Header, NetSend, Process, Signal, Transfer};
 
 use crate::capture::{
-    CaptureEvent, Captured, Clock, Fate, InterruptKind, KeyParser, Pid, ProcessChange, ProcessEvent,
-    Timestamp,
+    CaptureEvent, Captured, Clock, Fate, InterruptKind, KeyParser, Pid, ProcessChange,
+    ProcessEvent, Timestamp,
 };
 
 use super::decode::{Record, arguments};
@@ -68,7 +68,12 @@ impl Assembler {
             }
             Record::Keys(transfer, bytes) => self.typed(&transfer, bytes, out),
             Record::Fork(process) => self.forked(&process, out),
-            Record::Exec { header, pid, path, argv } => self.executed(header, pid, path, argv, out),
+            Record::Exec {
+                header,
+                pid,
+                path,
+                argv,
+            } => self.executed(header, pid, path, argv, out),
             Record::Exit(process) => self.exited(&process, out),
             Record::Signal(signal) => self.signalled(&signal, out),
             Record::NetSend(sent) => self.sent(&sent, out),
@@ -130,7 +135,10 @@ impl Assembler {
         out: &mut Vec<Captured>,
     ) {
         let exe = (!path.is_empty()).then(|| String::from_utf8_lossy(path).into_owned());
-        let change = ProcessChange::Exec { exe, argv: arguments(argv) };
+        let change = ProcessChange::Exec {
+            exe,
+            argv: arguments(argv),
+        };
         out.push(self.process(header, pid, change));
     }
 
@@ -144,7 +152,9 @@ impl Assembler {
         }
         self.exits.push_back((pid, process.start));
         self.stop_reading_keys(pid, self.clock.at(process.header.at), out);
-        let change = ProcessChange::Exit { fate: fate(process.status) };
+        let change = ProcessChange::Exit {
+            fate: fate(process.status),
+        };
         out.push(self.process(process.header, process.pid, change));
     }
 
@@ -162,8 +172,14 @@ impl Assembler {
     }
 
     fn process(&self, header: Header, pid: u32, change: ProcessChange) -> Captured {
-        let event = CaptureEvent::Process(ProcessEvent { pid: Pid(pid), change });
-        Captured { at: self.clock.at(header.at), event }
+        let event = CaptureEvent::Process(ProcessEvent {
+            pid: Pid(pid),
+            change,
+        });
+        Captured {
+            at: self.clock.at(header.at),
+            event,
+        }
     }
 
     fn signalled(&self, signal: &Signal, out: &mut Vec<Captured>) {
@@ -175,25 +191,38 @@ impl Assembler {
             _ => return,
         };
         let sender = (signal.sender != 0).then_some(Pid(signal.sender));
-        let event = CaptureEvent::Interrupt { pid: Pid(signal.pid), kind, sender };
-        out.push(Captured { at: self.clock.at(signal.header.at), event });
+        let event = CaptureEvent::Interrupt {
+            pid: Pid(signal.pid),
+            kind,
+            sender,
+        };
+        out.push(Captured {
+            at: self.clock.at(signal.header.at),
+            event,
+        });
     }
 
     fn sent(&self, sent: &NetSend, out: &mut Vec<Captured>) {
-        let event =
-            CaptureEvent::NetSend { pid: Pid(sent.pid), bytes: sent.bytes, peer: peer(sent) };
-        out.push(Captured { at: self.clock.at(sent.header.at), event });
+        let event = CaptureEvent::NetSend {
+            pid: Pid(sent.pid),
+            bytes: sent.bytes,
+            peer: peer(sent),
+        };
+        out.push(Captured {
+            at: self.clock.at(sent.header.at),
+            event,
+        });
     }
 }
 
-fn push_keys(
-    pid: Pid,
-    found: &mut Vec<(Timestamp, InterruptKind)>,
-    out: &mut Vec<Captured>,
-) {
+fn push_keys(pid: Pid, found: &mut Vec<(Timestamp, InterruptKind)>, out: &mut Vec<Captured>) {
     out.extend(found.drain(..).map(|(at, kind)| Captured {
         at,
-        event: CaptureEvent::Interrupt { pid, kind, sender: None },
+        event: CaptureEvent::Interrupt {
+            pid,
+            kind,
+            sender: None,
+        },
     }));
 }
 

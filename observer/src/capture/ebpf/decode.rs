@@ -21,7 +21,12 @@ pub(super) enum Record<'a> {
     /// A process was forked.
     Fork(Process),
     /// A process executed a program.
-    Exec { header: Header, pid: u32, path: &'a [u8], argv: &'a [u8] },
+    Exec {
+        header: Header,
+        pid: u32,
+        path: &'a [u8],
+        argv: &'a [u8],
+    },
     /// A process ended.
     Exit(Process),
     /// A process was sent a signal.
@@ -66,17 +71,33 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Record<'_>, Fault> {
 fn exec(bytes: &[u8]) -> Result<Record<'_>, Fault> {
     let (exec, _) = wire::Exec::ref_from_prefix(bytes).map_err(|_| Fault::Short)?;
     // The kernel counts the path's final NUL in some versions of the helper.
-    let path = exec.path.get(..exec.path_len as usize).ok_or(Fault::Short)?;
-    let argv = exec.argv.get(..exec.argv_len as usize).ok_or(Fault::Short)?;
-    Ok(Record::Exec { header: exec.header, pid: exec.pid, path, argv })
+    let path = exec
+        .path
+        .get(..exec.path_len as usize)
+        .ok_or(Fault::Short)?;
+    let argv = exec
+        .argv
+        .get(..exec.argv_len as usize)
+        .ok_or(Fault::Short)?;
+    Ok(Record::Exec {
+        header: exec.header,
+        pid: exec.pid,
+        path,
+        argv,
+    })
 }
 
 fn fixed<T: FromBytes + KnownLayout + Immutable>(bytes: &[u8]) -> Result<T, Fault> {
-    T::read_from_prefix(bytes).map(|(record, _)| record).map_err(|_| Fault::Short)
+    T::read_from_prefix(bytes)
+        .map(|(record, _)| record)
+        .map_err(|_| Fault::Short)
 }
 
 fn payload(bytes: &[u8], len: u32) -> Result<&[u8], Fault> {
-    bytes.get(size_of::<Transfer>()..).and_then(|rest| rest.get(..len as usize)).ok_or(Fault::Short)
+    bytes
+        .get(size_of::<Transfer>()..)
+        .and_then(|rest| rest.get(..len as usize))
+        .ok_or(Fault::Short)
 }
 
 /// A block of NUL-ended strings, as `/proc/PID/cmdline` and the probe deliver arguments.
@@ -85,5 +106,7 @@ pub(super) fn arguments(argv: &[u8]) -> Vec<String> {
     if argv.is_empty() {
         return Vec::new();
     }
-    argv.split(|&byte| byte == 0).map(|arg| String::from_utf8_lossy(arg).into_owned()).collect()
+    argv.split(|&byte| byte == 0)
+        .map(|arg| String::from_utf8_lossy(arg).into_owned())
+        .collect()
 }

@@ -76,5 +76,9 @@ pub(super) fn registers(btf: &Btf<'_>, arch: Arch) -> Result<Registers, BtfError
     for (argument, name) in arguments.iter_mut().zip(names.arguments) {
         *argument = place(name)?;
     }
-    Ok(Registers { number: place(names.number)?, compat_mask: names.compat_mask, arguments })
+    Ok(Registers {
+        number: place(names.number)?,
+        compat_mask: names.compat_mask,
+        arguments,
+    })
 }

@@ -13,9 +13,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use observer_ebpf::wire::{StreamKey, StreamState};
 use tokio::sync::mpsc::Sender;
 
-use crate::capture::{
-    CaptureEvent, Captured, Loss, Pid, ProcessChange, ProcessEvent, Timestamp,
-};
+use crate::capture::{CaptureEvent, Captured, Loss, Pid, ProcessChange, ProcessEvent, Timestamp};
 
 use super::assemble::Assembler;
 use super::decode::{arguments, decode};
@@ -103,6 +101,9 @@ impl Reader {
             if self.drain().is_err() {
                 return Ok(Err(Gone));
             }
+            if let Some(log) = &mut self.probe.log {
+                log.flush();
+            }
             let now = self.probe.clock.now();
             self.assembler.handle_timeout(now, &mut self.batch);
             if now.since(self.last_chores) >= CHORES_EVERY {
@@ -141,7 +142,9 @@ impl Reader {
     fn drain(&mut self) -> Result<(), Gone> {
         loop {
             let before = self.batch.len();
-            let Some(item) = self.probe.ring.next() else { return Ok(()) };
+            let Some(item) = self.probe.ring.next() else {
+                return Ok(());
+            };
             match decode(&item) {
                 Ok(record) => self.assembler.handle_record(record, &mut self.batch),
                 Err(_) => self.faults += 1,
@@ -164,7 +167,9 @@ impl Reader {
         if self.batch.is_empty() {
             return Ok(());
         }
-        self.events.blocking_send(std::mem::take(&mut self.batch)).map_err(|_| Gone)
+        self.events
+            .blocking_send(std::mem::take(&mut self.batch))
+            .map_err(|_| Gone)
     }
 
     /// Looks for losses that no record tells of.
@@ -174,8 +179,12 @@ impl Reader {
         }
         let loss = self.counters()?;
         if grew(&self.loss, &loss) {
-            self.snapshot.get_or_insert_with(|| (now, self.probe.maps.all_streams()));
-            self.batch.push(Captured { at: now, event: CaptureEvent::Loss(loss) });
+            self.snapshot
+                .get_or_insert_with(|| (now, self.probe.maps.all_streams()));
+            self.batch.push(Captured {
+                at: now,
+                event: CaptureEvent::Loss(loss),
+            });
         }
         self.loss = loss;
         self.look_for_unseen_writes(now);
@@ -192,7 +201,9 @@ impl Reader {
             if writers.may_be_writing_to(id(key)) {
                 self.assembler.streams.acquit(now, key);
             } else if let Some(state) = self.probe.maps.stream(key) {
-                self.assembler.streams.judge(now, key, &state, &mut self.batch);
+                self.assembler
+                    .streams
+                    .judge(now, key, &state, &mut self.batch);
             }
         }
     }
@@ -200,7 +211,9 @@ impl Reader {
     fn reconcile(&mut self, now: Timestamp, streams: &[(StreamKey, StreamState)]) {
         for (key, state) in streams {
             if !self.assembler.streams.has_given_up(*key) {
-                self.assembler.streams.reconcile(now, *key, state, &mut self.batch);
+                self.assembler
+                    .streams
+                    .reconcile(now, *key, state, &mut self.batch);
             }
         }
     }
@@ -231,7 +244,10 @@ impl Reader {
         let millis = u16::try_from(timeout.as_millis() + 1).unwrap_or(u16::MAX);
         match poll(&mut fds, PollTimeout::from(millis)) {
             Ok(_) | Err(nix::Error::EINTR) => Ok(()),
-            Err(errno) => Err(ProbeError::Io { operation: "poll the ring", source: errno.into() }),
+            Err(errno) => Err(ProbeError::Io {
+                operation: "poll the ring",
+                source: errno.into(),
+            }),
         }
     }
 
@@ -245,10 +261,14 @@ impl Reader {
             return Ok(Err(Gone));
         }
         let now = self.probe.clock.now();
-        self.assembler.handle_timeout(now + Duration::from_secs(1), &mut self.batch);
+        self.assembler
+            .handle_timeout(now + Duration::from_secs(1), &mut self.batch);
         self.reconcile(now, &streams);
         let loss = self.counters()?;
-        self.batch.push(Captured { at: now, event: CaptureEvent::Loss(loss) });
+        self.batch.push(Captured {
+            at: now,
+            event: CaptureEvent::Loss(loss),
+        });
         Ok(self.deliver())
     }
 
@@ -277,8 +297,10 @@ fn content_len(captured: &Captured) -> usize {
 /// The kernel reports the path that was executed; for a script the program is its interpreter,
 /// and links are not followed. `/proc` knows better, as long as it is still the same program.
 fn complete(captured: &mut Captured) {
-    if let CaptureEvent::Process(ProcessEvent { pid, change: ProcessChange::Exec { exe, argv } }) =
-        &mut captured.event
+    if let CaptureEvent::Process(ProcessEvent {
+        pid,
+        change: ProcessChange::Exec { exe, argv },
+    }) = &mut captured.event
         && let Some(found) = executable(*pid, argv)
     {
         *exe = Some(found);
@@ -289,6 +311,10 @@ fn executable(Pid(pid): Pid, argv: &[String]) -> Option<String> {
     let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let cmdline = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let current = arguments(&cmdline);
-    current.iter().zip(argv).all(|(a, b)| a.starts_with(b.as_str())).then_some(())?;
+    current
+        .iter()
+        .zip(argv)
+        .all(|(a, b)| a.starts_with(b.as_str()))
+        .then_some(())?;
     Some(path.to_string_lossy().into_owned())
 }

@@ -77,14 +77,17 @@ impl Streams {
     ) {
         let piece = Piece {
             at,
-            len: bytes.as_ref().map_or(u64::from(transfer.header.len), |bytes| bytes.len() as u64),
+            len: bytes
+                .as_ref()
+                .map_or(u64::from(transfer.header.len), |bytes| bytes.len() as u64),
             bytes,
             writer: Pid(transfer.pid),
             fd: transfer.fd,
             lost: transfer.lost,
             loss: transfer.loss,
         };
-        self.stream(at, transfer, out).accept(transfer.offset, piece, out);
+        self.stream(at, transfer, out)
+            .accept(transfer.offset, piece, out);
     }
 
     /// Bytes were read.
@@ -108,13 +111,19 @@ impl Streams {
         // All that was written was read, so nothing can be under way any more.
         known.release(true, at, out);
         known.catch_up(at, transfer, out);
-        out.push(Captured { at, event: CaptureEvent::Eof { stream: known.id } });
+        out.push(Captured {
+            at,
+            event: CaptureEvent::Eof { stream: known.id },
+        });
     }
 
     /// A write failed for want of a reader.
     pub(super) fn refused(&mut self, at: Timestamp, transfer: &Transfer, out: &mut Vec<Captured>) {
         let stream = self.stream(at, transfer, out).id;
-        let event = CaptureEvent::Refused { stream, writer: Pid(transfer.pid) };
+        let event = CaptureEvent::Refused {
+            stream,
+            writer: Pid(transfer.pid),
+        };
         out.push(Captured { at, event });
     }
 
@@ -153,7 +162,9 @@ impl Streams {
     /// The streams whose reader has been ahead of the writes for long.
     pub(super) fn suspects(&self, now: Timestamp) -> Vec<StreamKey> {
         let ahead = self.known.iter().filter(|(_, known)| {
-            known.ahead_since.is_some_and(|since| now.since(since) >= UNSEEN_AFTER)
+            known
+                .ahead_since
+                .is_some_and(|since| now.since(since) >= UNSEEN_AFTER)
         });
         ahead.map(|(&key, _)| key).collect()
     }
@@ -175,7 +186,9 @@ impl Streams {
         state: &StreamState,
         out: &mut Vec<Captured>,
     ) {
-        let Some(known) = self.known.get_mut(&key) else { return };
+        let Some(known) = self.known.get_mut(&key) else {
+            return;
+        };
         known.ahead_since = None;
         if state.generation != known.generation || !known.held.is_empty() {
             return;
@@ -201,12 +214,19 @@ impl Streams {
         if state.lost == 0 {
             return;
         }
-        let known = self.known.entry(key).or_insert_with(|| Known::new(key, state.generation));
+        let known = self
+            .known
+            .entry(key)
+            .or_insert_with(|| Known::new(key, state.generation));
         if known.generation != state.generation || state.written <= known.next {
             return;
         }
         known.release(true, now, out);
-        if let Some(missing) = state.written.checked_sub(known.next).filter(|&missing| missing > 0) {
+        if let Some(missing) = state
+            .written
+            .checked_sub(known.next)
+            .filter(|&missing| missing > 0)
+        {
             out.push(known.gap(now, known.next, missing, reason(state.loss)));
             known.next = state.written;
             known.lost += missing;
@@ -311,7 +331,14 @@ impl Known {
     fn hand_out(&mut self, piece: Piece, out: &mut Vec<Captured>) {
         let offset = self.next;
         self.next += piece.len;
-        let Piece { at, len, bytes, writer, fd, .. } = piece;
+        let Piece {
+            at,
+            len,
+            bytes,
+            writer,
+            fd,
+            ..
+        } = piece;
         out.push(match bytes {
             Some(bytes) => Captured {
                 at,
@@ -366,14 +393,25 @@ impl Known {
 }
 
 fn reason(why: u32) -> GapReason {
-    if why == loss::UNREADABLE { GapReason::Unreadable } else { GapReason::RingFull }
+    if why == loss::UNREADABLE {
+        GapReason::Unreadable
+    } else {
+        GapReason::RingFull
+    }
 }
 
 /// The stream's name in events.
 pub(super) fn id(key: StreamKey) -> StreamId {
-    let kind =
-        if key.kind == stream_kind::SOCKET { StreamKind::Socket } else { StreamKind::Pipe };
-    StreamId { kind, object: key.object, scope: device_to_user(key.scope) }
+    let kind = if key.kind == stream_kind::SOCKET {
+        StreamKind::Socket
+    } else {
+        StreamKind::Pipe
+    };
+    StreamId {
+        kind,
+        object: key.object,
+        scope: device_to_user(key.scope),
+    }
 }
 
 /// The stream's name in the probe's maps.
@@ -382,7 +420,11 @@ pub(super) fn key(stream: StreamId) -> StreamKey {
         StreamKind::Socket => stream_kind::SOCKET,
         StreamKind::Pipe | StreamKind::Relay => stream_kind::PIPE,
     };
-    StreamKey { object: stream.object, scope: device_to_kernel(stream.scope), kind }
+    StreamKey {
+        object: stream.object,
+        scope: device_to_kernel(stream.scope),
+        kind,
+    }
 }
 
 /// From the kernel's own form of a device number (`major << 20 | minor`) to that of `st_dev`

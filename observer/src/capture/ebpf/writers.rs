@@ -24,7 +24,9 @@ impl Writers {
     /// Looks at these processes; at every process, where there are none.
     pub(super) fn find(pids: &[Pid]) -> Self {
         let mut writers = Self::default();
-        let Some(arch) = Arch::host() else { return writers };
+        let Some(arch) = Arch::host() else {
+            return writers;
+        };
         let operations = table(arch);
         if pids.is_empty() {
             for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -43,19 +45,23 @@ impl Writers {
     pub(super) fn may_be_writing_to(&self, stream: StreamId) -> bool {
         // A named pipe has a path for a name. Whoever writes to one may write to this one.
         let named = |target: &String| stream.scope != 0 && target.starts_with('/');
-        self.unsure
-            || self.targets.contains(&stream.to_string())
-            || self.targets.iter().any(named)
+        self.unsure || self.targets.contains(&stream.to_string()) || self.targets.iter().any(named)
     }
 
     fn look_at(&mut self, process: &Path, operations: &[u8; TABLE_SIZE]) {
-        let threads = fs::read_dir(process.join("task")).into_iter().flatten().flatten();
+        let threads = fs::read_dir(process.join("task"))
+            .into_iter()
+            .flatten()
+            .flatten();
         for thread in threads {
-            let Ok(call) = fs::read_to_string(thread.path().join("syscall")) else { continue };
+            let Ok(call) = fs::read_to_string(thread.path().join("syscall")) else {
+                continue;
+            };
             match blocked_write(&call, operations) {
                 Blocked::In(fd) => {
                     let target = fs::read_link(process.join("fd").join(fd.to_string()));
-                    self.targets.extend(target.map(|target| target.to_string_lossy().into_owned()));
+                    self.targets
+                        .extend(target.map(|target| target.to_string_lossy().into_owned()));
                 }
                 Blocked::Unknown => self.unsure = true,
                 Blocked::No => {}
@@ -105,9 +111,18 @@ mod tests {
     fn only_calls_that_write_count() {
         let operations = table(Arch::X86_64);
         let blocked = |call| blocked_write(call, &operations);
-        assert_eq!(blocked("1 0x4 0x7f00 0x1000 0x0 0x0 0x0 0x7ffe 0x7f11\n"), Blocked::In(4));
-        assert_eq!(blocked("0 0x4 0x7f00 0x1000 0x0 0x0 0x0 0x7ffe 0x7f11\n"), Blocked::No);
-        assert_eq!(blocked("275 0x4 0x0 0x9 0x0 0x0 0x0 0x7ffe 0x7f11\n"), Blocked::In(9));
+        assert_eq!(
+            blocked("1 0x4 0x7f00 0x1000 0x0 0x0 0x0 0x7ffe 0x7f11\n"),
+            Blocked::In(4)
+        );
+        assert_eq!(
+            blocked("0 0x4 0x7f00 0x1000 0x0 0x0 0x0 0x7ffe 0x7f11\n"),
+            Blocked::No
+        );
+        assert_eq!(
+            blocked("275 0x4 0x0 0x9 0x0 0x0 0x0 0x7ffe 0x7f11\n"),
+            Blocked::In(9)
+        );
         assert_eq!(blocked("-1 0x7ffe 0x7f11\n"), Blocked::No);
         assert_eq!(blocked("running\n"), Blocked::Unknown);
         assert_eq!(blocked("1 nonsense"), Blocked::Unknown);
@@ -117,7 +132,10 @@ mod tests {
     fn a_thread_that_blocks_in_a_write_is_found() {
         use std::io::{Read, Write};
         let (mut reader, mut writer) = std::io::pipe().unwrap();
-        let name = fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer)));
+        let name = fs::read_link(format!(
+            "/proc/self/fd/{}",
+            std::os::fd::AsRawFd::as_raw_fd(&writer)
+        ));
         let name = name.unwrap().to_string_lossy().into_owned();
         let writing = std::thread::spawn(move || writer.write_all(&[0; 1 << 20]));
         let me = [Pid(std::process::id())];

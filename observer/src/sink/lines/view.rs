@@ -156,7 +156,7 @@ impl View {
                 let (from, peer) = (from.word(), from.peer().word());
                 writeln!(out, "the {from} wrote, and the {peer} cannot read any more")
             }
-            Event::Suspended { nanos } => {
+            Event::Suspended { nanos } if *nanos > 0 => {
                 self.row(out, at, None, note, "clock");
                 let slept = span(std::time::Duration::from_nanos(*nanos));
                 writeln!(out, "the machine was suspended for {slept}")
