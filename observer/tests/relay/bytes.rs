@@ -26,7 +26,8 @@ impl Noise {
     }
 }
 
-/// Writes this many bytes in pieces of 1 B to 256 KiB; their hash.
+/// Writes this many bytes in pieces of 1 B to 256 KiB; their hash. Lines are long: the log has a
+/// record for each, and that is not what is tested here.
 fn pour(mut into: impl Write, size: usize) -> u64 {
     let (mut noise, mut hash, mut left) = (Noise(0x9e37_79b9), DefaultHasher::new(), size);
     let mut block = vec![0; 256 << 10];
@@ -34,6 +35,13 @@ fn pour(mut into: impl Write, size: usize) -> u64 {
         let bits = noise.next() % 19;
         let piece = (1 + noise.next() as usize % (1 << bits)).min(left);
         noise.fill(&mut block[..piece]);
+        block[..piece]
+            .iter_mut()
+            .filter(|byte| **byte == b'\n')
+            .for_each(|byte| *byte = b'\r');
+        if bits == 18 {
+            block[0] = b'\n';
+        }
         hash.write(&block[..piece]);
         into.write_all(&block[..piece]).unwrap();
         left -= piece;

@@ -209,7 +209,7 @@ fn connect(socket: &Path) -> io::Result<UnixStream> {
 impl Preamble {
     fn new(header: &Header) -> Self {
         let mut lines = Vec::new();
-        Record::Header(header.clone()).write_line(&mut lines);
+        Record::Header(Box::new(header.clone())).write_line(&mut lines);
         Self {
             lines,
             seen: BTreeMap::new(),
