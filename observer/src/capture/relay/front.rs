@@ -227,6 +227,11 @@ impl Front {
             early.remove(arrival.signal);
         }
         self.state.early = Some((early, Instant::now() + EARLY));
+        // Of these two the kernel lets the later one take away the earlier one that is pending.
+        let pair = [Signal::SIGTSTP, Signal::SIGCONT];
+        if pair.iter().any(|signal| to_group.contains(*signal)) {
+            to_group.extend(pair);
+        }
         to_group
     }
 
