@@ -112,6 +112,11 @@ impl Control {
 pub(super) struct Words(PipeReader);
 
 impl Words {
+    /// A descriptor that hangs up when the front is gone, for `poll`.
+    pub(super) fn hang_up(&self) -> io::Result<OwnedFd> {
+        Ok(self.0.try_clone()?.into())
+    }
+
     /// The next word; `None` when the front is gone.
     pub(super) fn next(&mut self) -> Option<Word> {
         let mut word = [0; Word::SIZE];

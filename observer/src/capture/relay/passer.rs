@@ -133,6 +133,7 @@ fn start(server: Server, host: Pid, reporter: Reporter, words: Words, tap: Tap) 
         introduced: None,
         reader: (pid, Some(0)),
         server_ended: server_ended()?,
+        front: Some(words.hang_up()?),
         reporter: Arc::clone(&reporter),
         when_over: Report::HostClosed,
     };
@@ -144,6 +145,7 @@ fn start(server: Server, host: Pid, reporter: Reporter, words: Words, tap: Tap) 
         introduced: Some(description),
         reader: (host, None),
         server_ended: server_ended()?,
+        front: None,
         reporter,
         when_over: Report::Passed,
     };

@@ -26,6 +26,12 @@ const BUFFER: usize = 64 * 1024;
 const ASK_FIRST: u16 = 1;
 const ASK_LAST: u16 = 1024;
 
+/// So long may the front take to die of a SIGKILL, in milliseconds. Every end of file waits for it.
+const DYING: u16 = 10;
+
+/// So long may it take to kill the server after the front was killed, in milliseconds.
+const KILL: u16 = 1000;
+
 /// An end of a pipe or socket.
 #[derive(Debug)]
 pub(super) enum PipeEnd {
@@ -74,6 +80,8 @@ pub(super) struct Pump {
     /// Who reads at the other side, and through which descriptor.
     pub(super) reader: (Pid, Option<i32>),
     pub(super) server_ended: Option<ServerEnded>,
+    /// Hangs up when the front is gone. For the direction to the server.
+    pub(super) front: Option<OwnedFd>,
     pub(super) reporter: Arc<Reporter>,
     /// What the front is told when this direction is over.
     pub(super) when_over: Report,
@@ -183,6 +191,7 @@ impl Pump {
             self.tap.tell(CaptureEvent::Eof {
                 stream: self.stream,
             });
+            self.await_kill();
             return false;
         };
         let written = write_all(self.to.as_fd(), bytes);
@@ -197,6 +206,20 @@ impl Pump {
         }
         delivery.ask = Some(ASK_FIRST);
         true
+    }
+
+    /// A host that has killed the server closes its pipes after that. The server must not see an
+    /// end of file that it would not have lived to see.
+    fn await_kill(&self) {
+        let hangs_up = |fd: &OwnedFd, patience: u16| {
+            let mut fds = [PollFd::new(fd.as_fd(), PollFlags::empty())];
+            matches!(poll(&mut fds, patience), Ok(1..))
+        };
+        if let (Some(front), Some(ended)) = (&self.front, &self.server_ended)
+            && hangs_up(front, DYING)
+        {
+            hangs_up(&ended.news, KILL);
+        }
     }
 
     /// Finds out how far the other side has read, where the system can tell.
