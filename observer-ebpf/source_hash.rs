@@ -1,5 +1,5 @@
-// The hash that ties the committed object to its sources. Included by `observer/build.rs` and by
-// `xtask`, so it uses nothing but the standard library.
+//! The hash that ties the committed object to its sources. Included by `observer/build.rs` and by
+//! `xtask`, so it uses nothing but the standard library.
 
 use std::fs;
 use std::io;

@@ -33,7 +33,13 @@ fn main() {
                 .to_owned(),
         )
     });
-    let sources = source_hash::source_hash(&probe).expect("the probe's sources can be read");
+    let sources = match source_hash::source_hash(&probe) {
+        Ok(sources) => sources,
+        Err(error) => {
+            println!("cargo::error=cannot read the probe's sources: {error}");
+            return;
+        }
+    };
     match built_from {
         None => println!(
             "cargo::error={} tells of no source hash",

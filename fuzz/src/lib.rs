@@ -6,15 +6,17 @@
 
 pub mod input;
 pub mod mutate;
+pub mod records;
 pub mod targets;
 
 /// A target by its name.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 3] = [
+pub const TARGETS: [Target; 4] = [
     ("framer", targets::framer),
     ("jsonrpc", targets::jsonrpc),
+    ("records", records::records),
     ("session", targets::session),
 ];
 

@@ -30,7 +30,12 @@ fn in_flight(calls: u64) {
         judge.handle_event(&message(id, Side::Client, &call(id)));
         drain(&mut judge);
     }
-    report(&format!("{calls} calls in flight"), calls, started.elapsed(), before);
+    report(
+        &format!("{calls} calls in flight"),
+        calls,
+        started.elapsed(),
+        before,
+    );
     let started = Instant::now();
     for id in 0..calls {
         judge.handle_event(&message(calls + id, Side::Server, &answer(id)));
@@ -50,11 +55,20 @@ fn a_day(calls: u64) {
             judge.handle_event(&message(id, Side::Client, &call(id)));
             judge.handle_event(&message(id, Side::Server, &progress(id)));
             let end = if id % 10 == 0 { cancel(id) } else { answer(id) };
-            let from = if id % 10 == 0 { Side::Client } else { Side::Server };
+            let from = if id % 10 == 0 {
+                Side::Client
+            } else {
+                Side::Server
+            };
             judge.handle_event(&message(id, from, &end));
             drain(&mut judge);
         }
-        report(&format!("message {}", (part + 1) * tenth * 3), tenth * 3, started.elapsed(), before);
+        report(
+            &format!("message {}", (part + 1) * tenth * 3),
+            tenth * 3,
+            started.elapsed(),
+            before,
+        );
     }
 }
 
@@ -69,7 +83,16 @@ fn message(number: u64, from: Side, json: &str) -> Observed {
     let frame = Frame::parse(Bytes::copy_from_slice(json.as_bytes())).expect("a message");
     let at = Timestamp::from_nanos(number * 8_640_000);
     let bytes = json.len() as u64 + 1;
-    Observed { at, event: Event::Message { conn: ConnId(1), from, offset: None, bytes, frame } }
+    Observed {
+        at,
+        event: Event::Message {
+            conn: ConnId(1),
+            from,
+            offset: None,
+            bytes,
+            frame,
+        },
+    }
 }
 
 fn call(id: u64) -> String {
@@ -80,7 +103,9 @@ fn call(id: u64) -> String {
 }
 
 fn answer(id: u64) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"ok"}}]}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"ok"}}]}}}}"#
+    )
 }
 
 fn progress(id: u64) -> String {

@@ -151,12 +151,15 @@ impl Cursor {
     pub(crate) fn copy_content(self) -> Option<u64> {
         let cursor = self.run()?;
         count!(submitted, cursor.submitted);
-        count!(ring_full, cursor.ring_full);
-        count!(unreadable, cursor.unreadable + cursor.todo);
+        let lost = cursor.ring_full + cursor.unreadable + cursor.todo;
+        if lost > 0 {
+            count!(ring_full, cursor.ring_full);
+            count!(unreadable, cursor.unreadable + cursor.todo);
+        }
         if cursor.todo > 0 {
             Stream::lose(cursor.transfer.stream, cursor.todo, loss::UNREADABLE);
         }
-        Some(cursor.ring_full + cursor.unreadable + cursor.todo)
+        Some(lost)
     }
 
     /// Copies everything that is no stream's content.

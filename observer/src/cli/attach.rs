@@ -40,9 +40,9 @@ pub(super) struct Attach {
 impl Attach {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let roots = find(&self.targets, &Snapshot::take()?)?;
-        let outputs = self.output.open(Job::Live)?;
         let (runtime, signals) = prepare()?;
-        let (probe, snapshot, scope) = join(&self.capture, &roots)?;
+        let (probe, snapshot, scope) = self.join(&roots)?;
+        let outputs = self.output.open(Job::Live)?;
         let events = snapshot.events(&scope, probe.clock().now());
         if !self.output.is_quiet() {
             say(format_args!(
@@ -59,7 +59,29 @@ impl Attach {
         );
         let live = begin(probe, outputs, header, self.capture.session(), events)?;
         let finished = runtime.block_on(until_told_to_end(live, signals, End::WithProcesses))?;
-        conclude(finished)
+        conclude(finished, self.output.verbosity())
+    }
+
+    /// Watches first and looks then, until nobody is found who is not watched: whoever is started
+    /// meanwhile is started by one that is.
+    fn join(&self, roots: &BTreeSet<Pid>) -> Result<(Probe, Snapshot, BTreeSet<Pid>), Failure> {
+        let mut scope = Snapshot::take()?.scope(roots);
+        let pids = ebpf::Scope::Pids(scope.iter().copied().collect());
+        let mut probe = self.capture.load(pids, self.output.verbosity())?;
+        let mut snapshot = Snapshot::take()?;
+        for _ in 0..ROUNDS {
+            let found = snapshot.scope(&scope);
+            let new: Vec<Pid> = found.difference(&scope).copied().collect();
+            scope = found;
+            if new.is_empty() {
+                break;
+            }
+            for pid in new {
+                probe.watch_pid(pid)?;
+            }
+            snapshot = Snapshot::take()?;
+        }
+        Ok((probe, snapshot, scope))
     }
 }
 
@@ -90,30 +112,6 @@ fn find(targets: &[String], snapshot: &Snapshot) -> Result<BTreeSet<Pid>, Failur
         roots.extend(found);
     }
     Ok(roots)
-}
-
-/// Watches first and looks then, until nobody is found who is not watched: whoever is started
-/// meanwhile is started by one that is.
-fn join(
-    args: &CaptureArgs,
-    roots: &BTreeSet<Pid>,
-) -> Result<(Probe, Snapshot, BTreeSet<Pid>), Failure> {
-    let mut scope = Snapshot::take()?.scope(roots);
-    let mut probe = args.load(ebpf::Scope::Pids(scope.iter().copied().collect()))?;
-    let mut snapshot = Snapshot::take()?;
-    for _ in 0..ROUNDS {
-        let found = snapshot.scope(&scope);
-        let new: Vec<Pid> = found.difference(&scope).copied().collect();
-        scope = found;
-        if new.is_empty() {
-            break;
-        }
-        for pid in new {
-            probe.watch_pid(pid)?;
-        }
-        snapshot = Snapshot::take()?;
-    }
-    Ok((probe, snapshot, scope))
 }
 
 /// `codex[4242] and 3 more processes`.
@@ -192,7 +190,10 @@ pub(super) async fn until_told_to_end(
 }
 
 /// The exit code of an observation that was not `run`'s.
-pub(super) fn conclude(finished: Finished) -> Result<Exit, Failure> {
+pub(super) fn conclude(finished: Finished, verbosity: u8) -> Result<Exit, Failure> {
+    if finished.captured.is_ok() {
+        finished.report(verbosity);
+    }
     let exit = finished.outputs.exit();
     finished.captured.map(|_| exit)
 }

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::mpsc;
 
 use super::size::parse_size;
-use super::{Exit, Failure};
+use super::{Exit, Failure, say};
 use crate::capture::ebpf::{self, Control, DEFAULT_RING, Handle, Options, Probe, ProbeError};
 use crate::capture::{Captured, Clock, Loss, StreamId};
 use crate::record::{Backend, Header, Payload, SCHEMA, Scope};
@@ -34,14 +34,16 @@ pub(super) struct CaptureArgs {
 }
 
 impl CaptureArgs {
-    /// Loads the backend. From then on nothing of `scope` goes by unseen.
+    /// Loads the backend. From then on nothing of `scope` goes by unseen. With a verbosity of 2
+    /// the probe's own diagnostics are shown.
     ///
     /// # Errors
     ///
     /// Where nothing can be captured here, with the remedy.
-    pub(super) fn load(&self, scope: ebpf::Scope) -> Result<Probe, Failure> {
+    pub(super) fn load(&self, scope: ebpf::Scope, verbosity: u8) -> Result<Probe, Failure> {
         let mut options = Options::new(scope);
         options.ring_bytes = self.ring_bytes();
+        options.log = (verbosity >= 2).then_some(show as fn(&str));
         Ok(Probe::load(&options)?)
     }
 
@@ -56,6 +58,10 @@ impl CaptureArgs {
         settings.max_frame = self.max_frame.unwrap_or(settings.max_frame);
         settings
     }
+}
+
+fn show(diagnostic: &str) {
+    say(diagnostic);
 }
 
 fn parse_ring_size(text: &str) -> Result<u32, String> {

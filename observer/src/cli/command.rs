@@ -32,6 +32,8 @@ pub(super) struct Command {
     pub(super) linger: Duration,
     /// How to capture.
     pub(super) capture: CaptureArgs,
+    /// How often `-v` was given.
+    pub(super) verbosity: u8,
     /// How to judge.
     pub(super) settings: verdict::Settings,
 }
@@ -58,7 +60,7 @@ impl Command {
         // Before any thread is made, which would get the signals instead.
         let signals = Signals::hold(&signals::OF_A_COMMAND)
             .map_err(|error| system("hold signals back", &error))?;
-        let probe = self.capture.load(Scope::Pids(Vec::new()))?;
+        let probe = self.capture.load(Scope::Pids(Vec::new()), self.verbosity)?;
         Ok(Loaded {
             command: self,
             runtime,

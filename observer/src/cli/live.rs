@@ -181,10 +181,21 @@ impl Live {
 }
 
 impl Finished {
-    /// The outputs, where the backend did not fail; it is said otherwise.
-    pub(super) fn report(&self) {
-        if let Err(failure) = &self.captured {
-            say(format_args!("observing ended early: {failure}"));
+    /// Says what no record does: why the backend ended early; and with `-vv` its counters.
+    pub(super) fn report(&self, verbosity: u8) {
+        match &self.captured {
+            Err(failure) => say(format_args!("observing ended early: {failure}")),
+            Ok(loss) if verbosity >= 2 => say(format_args!(
+                "the probe saw {} bytes and handed over {}; {} were lost to a full ring, {} could \
+                 not be read, {} were not wanted; {} other events were lost",
+                loss.seen,
+                loss.submitted,
+                loss.ring_full,
+                loss.unreadable,
+                loss.filtered,
+                loss.events_lost
+            )),
+            Ok(_) => {}
         }
     }
 }

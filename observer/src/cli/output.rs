@@ -300,7 +300,7 @@ mod tests {
     fn end(args: &[&str], job: Job, found: bool, complete: bool) -> Outputs {
         let mut outputs = outputs(args, job);
         outputs.lines = Lines::new(
-            Outlet::new("sink".into(), Box::new(std::io::sink())),
+            Outlet::new("sink".into(), Box::new(io::sink())),
             Detail::Quiet,
             Color::Plain,
         );

@@ -48,6 +48,7 @@ impl Run {
             owner: owner(self.user.as_deref())?,
             linger: self.linger,
             capture: self.capture,
+            verbosity: self.output.verbosity(),
             settings: self.settings.apply(verdict::Settings::default()),
         };
         let of_run = |failure: Failure| match failure.exit() {
@@ -57,7 +58,7 @@ impl Run {
         let loaded = command.load().map_err(of_run)?;
         let outputs = self.output.open(Job::Run)?;
         let ended = loaded.observe(outputs).map_err(of_run)?;
-        ended.finished.report();
+        ended.finished.report(self.output.verbosity());
         Ok(match ended.finished.captured {
             Ok(_) => ended.finished.outputs.exit_of(status(ended.fate)),
             Err(_) => Exit::ObserverFailed,

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigHandler, SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -53,10 +53,16 @@ impl Signals {
     pub(super) fn hold(signals: &[Signal]) -> io::Result<Self> {
         let inherited = InheritedSignals::read(signals);
         let mut set = SigSet::empty();
-        signals
-            .iter()
-            .filter(|signal| !inherited.ignores(**signal))
-            .for_each(|&signal| set.add(signal));
+        for &signal in signals {
+            if signal == Signal::SIGCHLD {
+                // Where it is ignored, the kernel keeps no status of a child for us.
+                // SAFETY: the default action installs no handler.
+                unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) }?;
+            } else if inherited.ignores(signal) {
+                continue;
+            }
+            set.add(signal);
+        }
         set.thread_block()?;
         let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         Ok(Self { fd, inherited })

@@ -29,9 +29,11 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
-        let outputs = self.output.open(Job::Live)?;
         let (runtime, signals) = prepare()?;
-        let probe = self.capture.load(ebpf::Scope::Machine)?;
+        let probe = self
+            .capture
+            .load(ebpf::Scope::Machine, self.output.verbosity())?;
+        let outputs = self.output.open(Job::Live)?;
         let snapshot = Snapshot::take()?;
         let events = snapshot.events(&snapshot.pids(), probe.clock().now());
         if !self.output.is_quiet() {
@@ -47,6 +49,7 @@ impl Watch {
             session,
             events,
         )?;
-        conclude(runtime.block_on(until_told_to_end(live, signals, End::Never))?)
+        let finished = runtime.block_on(until_told_to_end(live, signals, End::Never))?;
+        conclude(finished, self.output.verbosity())
     }
 }

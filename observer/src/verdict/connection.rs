@@ -7,6 +7,7 @@ use super::call::{Call, Seq};
 use super::host::KnownHost;
 use super::lane::Lane;
 use super::reading::ClientInfo;
+use super::witness::Burst;
 use super::{Revision, Settings};
 use crate::capture::{Fate, InterruptKind, Pid, Timestamp};
 use crate::session::{ConnId, Noise, Side};
@@ -34,10 +35,14 @@ pub(super) struct Connection {
     heard: [Heard; 2],
     /// Equal calls in flight that no retry speaks against yet, oldest first.
     pub(super) repeats: HashMap<u64, VecDeque<Seq>>,
+    /// The last signal to the host, or Ctrl-C: it may be why the host leaves.
+    pub(super) host_signal: Option<(Timestamp, InterruptKind)>,
     /// When the user last interrupted the host.
     pub(super) interrupted: Option<Timestamp>,
     /// When Esc was last pressed.
     pub(super) escaped: Option<Timestamp>,
+    /// What the host last sent to each of its network peers, the newest last.
+    pub(super) bursts: Vec<Burst>,
     /// Lines that may be one JSON text over several lines, by side.
     pub(super) spread: [Vec<Noise>; 2],
     /// The last gap of each side.
@@ -169,8 +174,10 @@ impl Connection {
             ends: Ends::default(),
             heard: Default::default(),
             repeats: HashMap::new(),
+            host_signal: None,
             interrupted: None,
             escaped: None,
+            bursts: Vec::new(),
             spread: Default::default(),
             gaps: [None; 2],
         }
@@ -232,6 +239,18 @@ impl Connection {
     /// nobody can say.
     pub(super) fn has_read(&self, from: Side, end: Option<u64>) -> Option<bool> {
         Some(self.delivered(from)? >= end?)
+    }
+
+    /// A request is over: no later one is its retry.
+    pub(super) fn forget_repeat(&mut self, call: &Call) {
+        if let Some(print) = call.fingerprint
+            && let Some(equals) = self.repeats.get_mut(&print)
+        {
+            equals.retain(|seq| *seq != call.seq);
+            if equals.is_empty() {
+                self.repeats.remove(&print);
+            }
+        }
     }
 
     /// The host's requests in flight that work for somebody.

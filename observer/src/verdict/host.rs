@@ -272,8 +272,8 @@ mod tests {
             version: "1".into(),
         };
         assert_eq!(KnownHost::find(&client, &hosts).unwrap().title, "mine");
-        let error = KnownHost::read_all("[[host]]\nname = \"x\"\ntitle = \"x\"\nlimt = 2\n");
-        assert!(error.unwrap_err().to_string().contains("limt"));
+        let error = KnownHost::read_all("[[host]]\nname = \"x\"\ntitle = \"x\"\nlimits = 2\n");
+        assert!(error.unwrap_err().to_string().contains("limits"));
     }
 
     #[test]

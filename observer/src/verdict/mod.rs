@@ -28,9 +28,11 @@ mod rules;
 #[cfg(test)]
 mod script;
 mod settings;
+mod table;
 mod timers;
 #[cfg(test)]
 mod truth;
+mod unseen;
 mod witness;
 
 pub use about::About;

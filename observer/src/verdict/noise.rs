@@ -5,6 +5,7 @@ use bytes::{Bytes, BytesMut};
 use super::connection::index;
 use super::judge::{Due, Judge};
 use super::occurrence::Occurrence;
+use crate::capture::Timestamp;
 use crate::jsonrpc::Frame;
 use crate::session::{ConnId, Noise, NoiseKind, Side};
 
@@ -14,9 +15,30 @@ const LINES: usize = 1024;
 const BYTES: usize = 64 << 10;
 
 impl Judge {
+    pub(super) fn noise(&mut self, noise: &Noise, at: Timestamp) {
+        self.open(noise.conn);
+        let end = noise.offset.map(|offset| offset + noise.bytes);
+        let hides = match noise.kind {
+            NoiseKind::Oversized | NoiseKind::InvalidUtf8 | NoiseKind::ContentLength => true,
+            // What we cannot read, a lenient host might.
+            NoiseKind::InvalidJson | NoiseKind::Unterminated => {
+                memchr::memmem::find(&noise.text, b"\"jsonrpc\"").is_some()
+            }
+            NoiseKind::Text | NoiseKind::Blank => false,
+        };
+        if hides {
+            self.cloud(noise.conn, noise.from, at);
+        }
+        self.open(noise.conn).hear(noise.from, end, at);
+        if noise.kind == NoiseKind::Oversized {
+            self.state.summary.gaps += 1;
+        }
+        self.hear_noise(noise);
+    }
+
     /// A line that is no message. One that looks like the beginning of a JSON text waits for the
     /// lines after it.
-    pub(super) fn hear_noise(&mut self, noise: &Noise) {
+    fn hear_noise(&mut self, noise: &Noise) {
         let (conn, side) = (noise.conn, noise.from);
         let Some(connection) = self.state.conns.get_mut(&conn) else {
             return;
@@ -43,7 +65,7 @@ impl Judge {
         }
         let lines = std::mem::take(lines);
         // A lenient peer may read it.
-        self.cloud(conn, side, Some(self.state.now));
+        self.cloud(conn, side, self.state.now);
         self.tell_of(conn, |conn| {
             let noise = lines.first()?;
             Some(Occurrence::Noise {

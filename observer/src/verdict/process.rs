@@ -167,24 +167,28 @@ impl Processes {
         self.same_program(one, other) && argv(one).is_some() && argv(one) == argv(other)
     }
 
+    /// Whether a living process of the same program started the host: its own front end.
+    pub(super) fn has_front_end(&self, host: Pid) -> bool {
+        self.ancestors(host)
+            .any(|(pid, process)| process.alive && self.same_program(host, pid))
+    }
+
     fn descends(&self, child: Pid, ancestor: Pid) -> bool {
-        let Some(sought) = self.known.get(&ancestor).map(|process| process.birth) else {
-            return false;
-        };
-        let mut at = self.known.get(&child);
-        for _ in 0..GENERATIONS {
-            let Some((pid, birth)) = at.and_then(|process| process.parent) else {
-                return false;
-            };
-            if pid == ancestor && birth == sought {
-                return true;
-            }
-            at = self
+        self.ancestors(child).any(|(pid, _)| pid == ancestor)
+    }
+
+    /// Who started a process, and who started that one, as far as they are remembered.
+    fn ancestors(&self, of: Pid) -> impl Iterator<Item = (Pid, &Process)> {
+        let parent = |child: &Process| {
+            let (pid, birth) = child.parent?;
+            let process = self
                 .known
                 .get(&pid)
-                .filter(|process| process.birth == birth);
-        }
-        false
+                .filter(|process| process.birth == birth)?;
+            Some((pid, process))
+        };
+        let first = self.known.get(&of).and_then(parent);
+        std::iter::successors(first, move |(_, process)| parent(process)).take(GENERATIONS)
     }
 
     fn is_bystander(&self, pid: Pid) -> bool {
@@ -242,6 +246,9 @@ mod tests {
         assert_eq!(processes.relation(Pid(4), Pid(2)), Some(Relation::Above));
         assert_eq!(processes.relation(Pid(4), Pid(5)), Some(Relation::Below));
         assert_eq!(processes.relation(Pid(4), Pid(4)), Some(Relation::Itself));
+        assert!(processes.has_front_end(Pid(4)));
+        processes.exited(Pid(2));
+        assert!(!processes.has_front_end(Pid(4)));
         assert!(processes.has_ended(Pid(3)) && !processes.has_ended(Pid(9)));
     }
 

@@ -18,6 +18,7 @@
 //! | `read c\|s OFFSET` | that side's bytes were read up to there |
 //! | `KIND PID [SENDER]` | an interrupt: `key-esc`, `sigint`, ... |
 //! | `fork PID PARENT EXE`, `exit PID [CODE]`, `killed PID SIGNAL` | a process |
+//! | `net PID BYTES [PORT]` | that process sent so much to the model, or to another peer |
 //! | `end` | the log ends |
 
 use std::time::Duration;
@@ -77,6 +78,10 @@ fn shown(finding: &Finding) -> String {
 }
 
 pub(super) fn hear(script: &str, settings: Settings) -> Heard {
+    hear_events(events(script), settings)
+}
+
+pub(super) fn hear_events(events: impl IntoIterator<Item = Observed>, settings: Settings) -> Heard {
     let mut judge = Judge::new(settings);
     let mut heard = Heard {
         calls: Vec::new(),
@@ -84,7 +89,7 @@ pub(super) fn hear(script: &str, settings: Settings) -> Heard {
         summary: Summary::default(),
     };
     let mut at = Timestamp::ZERO;
-    for observed in events(script) {
+    for observed in events {
         at = observed.at;
         judge.handle_event(&observed);
         drain(&mut judge, &mut heard);
@@ -210,6 +215,16 @@ impl World {
                 self.push(Event::ProcessExit {
                     pid: pid(),
                     fate: Some(Fate::Signal(signal)),
+                });
+            }
+            "net" => {
+                let port = third.parse().unwrap_or(443);
+                let peer = Some(([192, 0, 2, 1], port).into());
+                let bytes = second.parse().expect("bytes");
+                self.push(Event::NetSend {
+                    pid: pid(),
+                    bytes,
+                    peer,
                 });
             }
             "end" => self.push(Event::Suspended { nanos: 0 }),

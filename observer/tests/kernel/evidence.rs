@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::pty::{OpenptyResult, openpty};
 use observer::capture::{CaptureEvent, InterruptKind, Pid};
@@ -34,16 +35,24 @@ fn terminal(raw: bool) {
     if raw {
         type_raw(master, slave);
     } else {
-        // SAFETY: SIG_IGN would make the kernel drop the signal; this handler does nothing.
-        unsafe { libc::signal(libc::SIGINT, nothing as *const () as libc::sighandler_t) };
+        // SAFETY: the handler stores a flag and does nothing else.
+        unsafe { libc::signal(libc::SIGINT, interrupted as *const () as libc::sighandler_t) };
         let mut master = std::fs::File::from(master);
         master.write_all(b"\x03").unwrap();
+        // The terminal handles what was typed in its own time.
+        while !INTERRUPTED.load(Ordering::Relaxed) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         say("typed");
         wait();
     }
 }
 
-extern "C" fn nothing(_signal: i32) {}
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn interrupted(_signal: i32) {
+    INTERRUPTED.store(true, Ordering::Relaxed);
+}
 
 fn type_raw(master: OwnedFd, slave: OwnedFd) {
     let mut settings = nix::sys::termios::tcgetattr(&slave).unwrap();

@@ -165,7 +165,7 @@ fn the_probe_says_what_it_does_when_asked() {
     };
     let mut watch = Watch::command(
         probe,
-        Command::new("/bin/sh").args(["-c", "read go; (exit)"]),
+        Command::new("/bin/sh").args(["-c", "read go; true & wait"]),
     );
     let shell = watch.pid();
     watch.step();

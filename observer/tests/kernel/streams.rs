@@ -125,6 +125,7 @@ pub(crate) fn write(call: &str, fd: RawFd, bytes: &[u8], random: &mut Random) ->
     let (base, len) = (bytes.as_ptr().cast_mut(), bytes.len());
     let mut iov = split(base, len, 20, random);
     let count = i32::try_from(iov.len()).unwrap();
+    let header = header(&mut iov);
     // SAFETY: all pointers are into `bytes` and `iov`, which outlive the calls, with their sizes.
     let returned = unsafe {
         match call {
@@ -133,7 +134,7 @@ pub(crate) fn write(call: &str, fd: RawFd, bytes: &[u8], random: &mut Random) ->
             "pwritev2" => libc::pwritev2(fd, iov.as_ptr(), count, -1, 0),
             "vmsplice" => libc::vmsplice(fd, iov.as_ptr(), iov.len(), 0),
             "sendto" => libc::sendto(fd, base.cast(), len, libc::MSG_NOSIGNAL, ptr::null(), 0),
-            "sendmsg" => libc::sendmsg(fd, &raw const *&header(&mut iov), libc::MSG_NOSIGNAL),
+            "sendmsg" => libc::sendmsg(fd, &raw const header, libc::MSG_NOSIGNAL),
             "sendmmsg" => return write_messages(fd, base, len, random),
             _ => panic!("no call {call}"),
         }
@@ -168,6 +169,7 @@ fn read(call: &str, fd: RawFd, buffer: &mut [u8], random: &mut Random) -> usize 
     let (base, len) = (buffer.as_mut_ptr(), buffer.len());
     let mut iov = split(base, len, 20, random);
     let count = i32::try_from(iov.len()).unwrap();
+    let mut header = header(&mut iov);
     // SAFETY: all pointers are into `buffer` and `iov`, which outlive the calls, with their sizes.
     let returned = unsafe {
         match call {
@@ -177,10 +179,10 @@ fn read(call: &str, fd: RawFd, buffer: &mut [u8], random: &mut Random) -> usize 
             "vmsplice" => libc::vmsplice(fd, iov.as_ptr(), iov.len(), 0),
             "recvfrom" => libc::recv(fd, base.cast(), len, 0),
             "peek" => libc::recv(fd, base.cast(), len, libc::MSG_PEEK),
-            "recvmsg" => libc::recvmsg(fd, &raw mut *&mut header(&mut iov), 0),
+            "recvmsg" => libc::recvmsg(fd, &raw mut header, 0),
             "recvmmsg" => {
                 let mut messages = [libc::mmsghdr {
-                    msg_hdr: header(&mut iov),
+                    msg_hdr: header,
                     msg_len: 0,
                 }];
                 let n = libc::recvmmsg(fd, messages.as_mut_ptr(), 1, 0, ptr::null_mut());

@@ -127,7 +127,7 @@ fn build(root: &Path, toolchain: &Toolchain) -> Result<Vec<u8>> {
     ensure!(
         status.success(),
         "the probe did not build; if the linker could not read the bitcode, it was built with \
-         another LLVM than {} (see docs/capture.md)",
+         another LLVM than {} (see docs/testing.md)",
         toolchain.llvm_version
     );
     let object = target.join(TARGET).join("release/observer-ebpf");

@@ -43,7 +43,7 @@ impl Toolchain {
         }
         bail!(
             "no compiler for BPF found; install rust-src for nightly, or Debian's rustc-web, \
-               cargo-web and rust-web-src (see docs/capture.md){}",
+               cargo-web and rust-web-src (see docs/testing.md){}",
             refused.concat()
         )
     }
@@ -122,7 +122,7 @@ fn find_linker() -> Result<PathBuf> {
         .chain(cargo_bin)
         .map(|directory| directory.join("bpf-linker"))
         .find(|linker| linker.is_file())
-        .context("no bpf-linker in PATH, in the cache or in cargo's bin (see docs/capture.md)")
+        .context("no bpf-linker in PATH, in the cache or in cargo's bin (see docs/testing.md)")
 }
 
 /// Where cargo keeps its things.

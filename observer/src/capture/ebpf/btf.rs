@@ -260,6 +260,10 @@ fn u32_at(bytes: &[u8], at: usize) -> Result<u32, BtfError> {
 mod tests {
     use super::*;
 
+    fn size<T>(items: &[T]) -> u32 {
+        u32::try_from(items.len()).unwrap()
+    }
+
     /// Builds BTF by hand: types as they are pushed, strings by their offset.
     #[derive(Default)]
     struct Blob {
@@ -279,7 +283,7 @@ mod tests {
             if text.is_empty() {
                 return 0;
             }
-            let offset = self.strings.len() as u32;
+            let offset = size(&self.strings);
             self.strings.extend_from_slice(text.as_bytes());
             self.strings.push(0);
             offset
@@ -297,7 +301,7 @@ mod tests {
 
         fn group(&mut self, kind: u32, name: &str, members: &[(&str, u32, u32)]) {
             let name = self.string(name);
-            self.words(&[name, kind << 24 | members.len() as u32, 64]);
+            self.words(&[name, kind << 24 | size(members), 64]);
             for &(member, ty, bits) in members {
                 let member = self.string(member);
                 self.words(&[member, ty, bits]);
@@ -308,7 +312,7 @@ mod tests {
             let mut bytes = Vec::new();
             bytes.extend(MAGIC.to_ne_bytes());
             bytes.extend([1, 0]);
-            let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
+            let (types, strings) = (size(&self.types), size(&self.strings));
             for word in [24, 0, types, types, strings] {
                 bytes.extend(word.to_ne_bytes());
             }

@@ -1,7 +1,6 @@
 //! The programs' own diagnostics, which `-vv` shows.
 
 use aya::Ebpf;
-use aya::maps::MapData;
 use aya_log::EbpfLogger;
 use log::{Metadata, Record};
 

@@ -30,8 +30,10 @@ use zerocopy::{FromZeros, IntoBytes};
 
 use crate::capture::{Clock, Loss, Pid};
 
+pub use assemble::Assembler;
 pub use btf::{Btf, BtfError};
 pub use control::{Control, Handle};
+pub use decode::Fault;
 pub use error::{OLDEST_KERNEL, ProbeError, SMALLEST_RING};
 
 /// The ring's size unless told otherwise, in bytes: holds 20 messages of 1 MB three times over.

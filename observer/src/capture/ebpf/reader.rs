@@ -16,7 +16,7 @@ use tokio::sync::mpsc::Sender;
 use crate::capture::{CaptureEvent, Captured, Loss, Pid, ProcessChange, ProcessEvent, Timestamp};
 
 use super::assemble::Assembler;
-use super::decode::{arguments, decode};
+use super::decode::arguments;
 use super::streams::{id, key};
 use super::writers::Writers;
 use super::{Control, Probe, ProbeError};
@@ -140,17 +140,17 @@ impl Reader {
 
     /// Takes in every record that is in the ring.
     fn drain(&mut self) -> Result<(), Gone> {
+        let mut any = false;
         loop {
             let before = self.batch.len();
             let Some(item) = self.probe.ring.next() else {
-                return Ok(());
+                break;
             };
-            match decode(&item) {
-                Ok(record) => self.assembler.handle_record(record, &mut self.batch),
-                Err(_) => self.faults += 1,
-            }
+            let taken = self.assembler.handle_bytes(&item, &mut self.batch);
+            self.faults += u64::from(taken.is_err());
+            // Gives the record's room in the ring back.
             drop(item);
-            self.last_record = self.probe.clock.now();
+            any = true;
             for captured in &mut self.batch[before..] {
                 complete(captured);
                 self.batch_bytes += content_len(captured);
@@ -159,6 +159,10 @@ impl Reader {
                 self.deliver()?;
             }
         }
+        if any {
+            self.last_record = self.probe.clock.now();
+        }
+        Ok(())
     }
 
     /// Hands the batch on; waits where the pipeline is slow.
@@ -177,6 +181,11 @@ impl Reader {
         if let Some((_, streams)) = self.snapshot.take_if(|(at, _)| now.since(*at) >= SETTLE) {
             self.reconcile(now, &streams);
         }
+        if self.assembler.streams.is_crowded() {
+            self.assembler
+                .streams
+                .retain(&self.probe.maps.all_streams());
+        }
         let loss = self.counters()?;
         if grew(&self.loss, &loss) {
             self.snapshot
@@ -192,15 +201,23 @@ impl Reader {
     }
 
     fn look_for_unseen_writes(&mut self, now: Timestamp) {
-        let suspects = self.assembler.streams.suspects(now);
+        // The kernel is asked before and after: a write that has come or gone in between, or that
+        // somebody is still in, may account for the bytes.
+        let suspects: Vec<_> = self
+            .assembler
+            .streams
+            .suspects(now)
+            .into_iter()
+            .filter_map(|key| Some((key, self.probe.maps.stream(key)?)))
+            .collect();
         if suspects.is_empty() {
             return;
         }
         let writers = Writers::find(&self.probe.maps.watched());
-        for key in suspects {
-            if writers.may_be_writing_to(id(key)) {
+        for (key, state) in suspects {
+            if writers.may_be_writing_to(id(key)) || self.probe.maps.stream(key) != Some(state) {
                 self.assembler.streams.acquit(now, key);
-            } else if let Some(state) = self.probe.maps.stream(key) {
+            } else {
                 self.assembler
                     .streams
                     .judge(now, key, &state, &mut self.batch);

@@ -14,10 +14,9 @@ use crate::capture::{Pid, StreamId};
 /// A look at all threads of some processes.
 #[derive(Debug, Default)]
 pub(super) struct Writers {
-    /// What they write to, as `/proc/PID/fd` names it.
+    /// What they write to, as `/proc/PID/fd` names it. Of a thread that runs nobody can say what
+    /// it does: then everything that its process has open counts.
     targets: HashSet<String>,
-    /// Whether the look was incomplete.
-    unsure: bool,
 }
 
 impl Writers {
@@ -30,7 +29,8 @@ impl Writers {
         let operations = table(arch);
         if pids.is_empty() {
             for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-                if entry.file_name().to_string_lossy().parse::<u32>().is_ok() {
+                let pid = entry.file_name().to_string_lossy().parse::<u32>();
+                if pid.is_ok_and(|pid| pid != std::process::id()) {
                     writers.look_at(&entry.path(), &operations);
                 }
             }
@@ -45,7 +45,13 @@ impl Writers {
     pub(super) fn may_be_writing_to(&self, stream: StreamId) -> bool {
         // A named pipe has a path for a name. Whoever writes to one may write to this one.
         let named = |target: &String| stream.scope != 0 && target.starts_with('/');
-        self.unsure || self.targets.contains(&stream.to_string()) || self.targets.iter().any(named)
+        self.targets.contains(&stream.to_string()) || self.targets.iter().any(named)
+    }
+
+    fn note(&mut self, fd: &Path) {
+        let target = fs::read_link(fd);
+        self.targets
+            .extend(target.map(|target| target.to_string_lossy().into_owned()));
     }
 
     fn look_at(&mut self, process: &Path, operations: &[u8; TABLE_SIZE]) {
@@ -58,12 +64,16 @@ impl Writers {
                 continue;
             };
             match blocked_write(&call, operations) {
-                Blocked::In(fd) => {
-                    let target = fs::read_link(process.join("fd").join(fd.to_string()));
-                    self.targets
-                        .extend(target.map(|target| target.to_string_lossy().into_owned()));
+                Blocked::In(fd) => self.note(&process.join("fd").join(fd.to_string())),
+                Blocked::Unknown => {
+                    for fd in fs::read_dir(process.join("fd"))
+                        .into_iter()
+                        .flatten()
+                        .flatten()
+                    {
+                        self.note(&fd.path());
+                    }
                 }
-                Blocked::Unknown => self.unsure = true,
                 Blocked::No => {}
             }
         }

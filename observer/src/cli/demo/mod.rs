@@ -38,16 +38,16 @@ pub(super) struct Demo {
 
 impl Demo {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
-        let program = std::env::current_exe().map_err(|error| {
-            Failure::new(Exit::Failed, format_args!("cannot find myself: {error}"))
-        })?;
         let mut settings = verdict::Settings::default();
         settings.deadlines.insert(part::TOOL.into(), LIMIT);
         let command = Command {
-            words: vec![program.into(), part::NAME.into(), OsString::from("hosts")],
+            words: [part::PROGRAM, part::NAME, "hosts"]
+                .map(OsString::from)
+                .into(),
             owner: owner(None)?,
             linger: Duration::from_secs(1),
             capture: self.capture,
+            verbosity: self.output.verbosity(),
             settings,
         };
         // Before anything is printed: it may be that nothing can be captured here.
@@ -61,7 +61,7 @@ impl Demo {
             ));
         }
         let finished = loaded.observe(outputs)?.finished;
-        finished.report();
+        finished.report(self.output.verbosity());
         if !finished.summary.as_ref().is_some_and(as_expected) {
             return Err(
                 Failure::new(Exit::Failed, "the demo's verdicts are not those expected")

@@ -17,6 +17,9 @@ use crate::cli::{Exit, Failure};
 /// The hidden subcommand.
 pub(in crate::cli) const NAME: &str = "demo-part";
 
+/// This program, also for a user who may not enter the folder that it lies in.
+pub(in crate::cli) const PROGRAM: &str = "/proc/self/exe";
+
 /// The one tool of the demo's servers.
 pub(super) const TOOL: &str = "report";
 
@@ -56,7 +59,7 @@ impl Role {
 
     /// Starts a process of this role, which bears its name.
     fn start(self, stdio: fn() -> Stdio) -> io::Result<Child> {
-        Command::new(std::env::current_exe()?)
+        Command::new(PROGRAM)
             .arg0(self.name())
             .args([NAME, self.name()])
             .stdin(stdio())

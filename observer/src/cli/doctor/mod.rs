@@ -228,10 +228,9 @@ fn see_ping(mut probe: Probe) -> Result<bool, Failure> {
         .enable_all()
         .build();
     let runtime = runtime.map_err(failed)?;
-    let program = std::env::current_exe().map_err(failed)?;
     let words = [part::NAME.into(), "ping".into()];
     let paused = Paused::spawn(
-        program.into(),
+        part::PROGRAM.into(),
         &words,
         &Owner::Same,
         InheritedSignals::read(&[]),

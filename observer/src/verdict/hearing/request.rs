@@ -40,6 +40,7 @@ impl Judge {
             last_progress: None,
             cancel: None,
             cancel_end: None,
+            request: None,
             // Two directions have no mutual order: the gap may hold the answer to this request.
             clouded: connection
                 .gap(from.peer())

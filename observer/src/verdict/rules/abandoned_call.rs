@@ -26,7 +26,7 @@ pub(super) const ABOUT: About = About {
               revision asks for.",
     evidence: &[
         "`retry`: the same method, name and arguments are sent again while the first is open \
-         (`_meta` does not count), after at least 2 s in one thread of a host that names its \
+         (`_meta` does not count), after at least 1.5 s in one thread of a host that names its \
          threads or is known to call one tool after the other, after 5 s (or the tool's time \
          limit, where that is shorter) otherwise. Strong; weak before that, and in 2026-07-28, \
          where conversations share a connection.",
@@ -39,14 +39,23 @@ pub(super) const ABOUT: About = About {
         "`deadline`: the time limit that the user gave for the tool (`--deadline`) is over, with \
          the grace time, and no progress started it anew. Weak.",
         "`request-at-limit`: the host's next request comes just when the limit is over. Weak.",
+        "`model-request`: while the call is open, and at least 1 s after it, the host sends about as \
+         much as before the call or more to the network peer that its largest burst before the \
+         call went to: the conversation with the model goes on. Sizes only, and only of hosts that \
+         run one turn at a time. Weak; strong of a host that is known to call one tool after the \
+         other, where the burst is larger than the one before by up to 16 KiB: the call, and a few \
+         words in place of its result.",
+        "`window-closed`: the program that started the host and is of one product with it has \
+         ended, and the host lives on. Weak.",
         "`late-answer`: an answer comes after such evidence. It confirms a `retry` or a `new-turn`, \
          and any two strong pieces; with a `deadline` alone it makes the abandonment probable.",
         "`late-progress`: the server goes on reporting progress after such evidence.",
+        "`unread-request`: where it is seen what the server reads, that it has not read the request.",
         "One strong piece, or two weak ones, make it probable; one weak piece makes it possible.",
     ],
     exceptions: &[
         "Time alone, however long: there are calls that take hours.",
-        "Equal calls within 2 s of each other: a model calls tools in parallel.",
+        "Equal calls within 1.5 s of each other: a model calls tools in parallel.",
         "Equal calls of two threads, or of a host whose conversations are known to share a \
          connection; and other calls while one is open.",
         "A call that goes on with an `input_required` answer (`inputResponses`, `requestState`), \
@@ -58,6 +67,8 @@ pub(super) const ABOUT: About = About {
          all limits stand still.",
         "`initialize`, `server/discover`, `subscriptions/listen` and background requests.",
         "A gap that could have hidden the answer or the cancellation: the outcome is `unknown`.",
+        "Network traffic of hosts that run several conversations or background calls, of small \
+         size, to another peer, or while the server asks the user something.",
         "SIGTERM and SIGHUP: they end a host, they do not interrupt a call.",
     ],
     clauses: [
@@ -189,7 +200,7 @@ mod tests {
     use std::time::Duration;
 
     use crate::verdict::Settings;
-    use crate::verdict::script::{judged, judged_with};
+    use crate::verdict::script::{hear, judged, judged_with};
 
     const CODEX: &str = "0 hello 2025-06-18 codex-mcp-client 0.163.0";
 
@@ -208,7 +219,7 @@ mod tests {
             retry(4.0),
             "1 pending, 2 pending | abandoned-call 1 possible info"
         );
-        assert_eq!(retry(2.5), "1 pending, 2 pending", "a burst");
+        assert_eq!(retry(2.4), "1 pending, 2 pending", "a burst");
         let serial = format!("{CODEX}\n1 call 1 t\n4.1 call 2 t\n5 end");
         assert_eq!(
             judged(&serial),
@@ -393,6 +404,12 @@ mod tests {
             judged(script),
             "1 abandoned | abandoned-call 1 probable warning"
         );
+        let window = script.replace("3 key-esc 5", "2 fork 6 1 /opt/a/codex\n3 key-esc 6");
+        assert_eq!(
+            judged(&window),
+            "1 pending | abandoned-call 1 possible info",
+            "another window"
+        );
         let closed = script.replace("key-esc", "exit");
         assert_eq!(
             judged(&closed),
@@ -401,10 +418,32 @@ mod tests {
     }
 
     #[test]
+    fn it_is_told_that_the_server_never_read_the_request() {
+        let heard = hear(
+            "1 call 1 t\n1 read c 5\n3 key-esc 10\n9 end",
+            Settings::default(),
+        );
+        let kinds: Vec<_> = heard.findings[0]
+            .evidence
+            .iter()
+            .map(|it| it.kind)
+            .collect();
+        assert_eq!(kinds, ["unread-request", "key-esc"]);
+    }
+
+    #[test]
     fn esc_answers_what_the_server_asks() {
         let script = "0 hello 2025-06-18\n1 call 1 t\n2 s 7 elicitation/create\n30 key-esc 10\n\
                       30.1 c= 7\n90 s= 1";
         assert_eq!(judged(script), "7 answered, 1 answered");
+        let other = script
+            .replace("2 s 7", "2 @2 s 7")
+            .replace("30.1 c=", "30.1 @2 c=");
+        assert_eq!(
+            judged(&other),
+            "7 answered, 1 answered",
+            "a question of another server"
+        );
     }
 
     #[test]
@@ -418,7 +457,7 @@ mod tests {
             "7 answered, 1 abandoned | abandoned-call 1 probable warning"
         );
         let retry = "0 hello 2025-06-18\n1 call 1 t\n1.5 s 7 elicitation/create\n600 c= 7\n\
-                     601 call 2 t\n602 s= 1\n602 s= 2";
+                     600.8 call 2 t\n602 s= 1\n602 s= 2";
         assert_eq!(judged(retry), "7 answered, 1 answered, 2 answered");
     }
 
@@ -495,6 +534,44 @@ mod tests {
     }
 
     #[test]
+    fn the_model_is_asked_again_before_the_answer() {
+        let script = |more: &str| {
+            format!(
+                "0 hello 2025-06-18\n0.5 net 10 9000\n0.6 net 10 3000\n1 call 1 t\n{more}\n60 end"
+            )
+        };
+        let asked = "1 pending | abandoned-call 1 possible info";
+        assert_eq!(judged(&script("31 net 10 9000\n31.1 net 10 4000")), asked);
+        for (what, more) in [
+            ("it is small", "31 net 10 90"),
+            ("another peer", "31 net 10 20000 80"),
+            ("right after the call", "1.5 net 10 13000"),
+            ("a server's own traffic", "31 net 20 20000"),
+            ("cancelled", "31 net 10 13000\n31.2 cancel 1"),
+            (
+                "the server asks",
+                "9 s 7 elicitation/create\n31 net 10 13000\n40 c= 7\n41 s= 1",
+            ),
+        ] {
+            let verdict = judged(&script(more));
+            assert!(!verdict.contains("abandoned"), "{what}: {verdict}");
+        }
+        let serial = script("31 net 10 12370").replace("06-18", "06-18 @cline/core 3.0.65");
+        assert_eq!(
+            judged(&serial),
+            "1 abandoned | abandoned-call 1 probable warning"
+        );
+        let background = script("31 net 10 13000").replace("06-18", "06-18 claude-code 2.1");
+        assert_eq!(judged(&background), "1 pending");
+        let two =
+            script("31 net 10 13000\n31.2 call 2 t\n32 s= 2").replace("06-18", "06-18 opencode 1");
+        assert!(
+            judged(&two).contains("abandoned-call 1 probable warning"),
+            "two kinds add up"
+        );
+    }
+
+    #[test]
     fn a_gap_hides_what_it_may_have_held() {
         for gap in ["gap c", "gap s", "noise s oversized x"] {
             let script = format!(
@@ -511,6 +588,11 @@ mod tests {
         assert!(
             judged(before).starts_with("1 abandoned"),
             "a gap before it hides nothing of it"
+        );
+        let told_late = "0 hello 2025-06-18\n1 call 1 t\n0.5 gap s mid-stream\n60 call 2 t\n99 end";
+        assert!(
+            judged(told_late).starts_with("1 abandoned"),
+            "nor where the session tells of it later"
         );
     }
 

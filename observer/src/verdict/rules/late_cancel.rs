@@ -13,8 +13,8 @@ pub(super) const ABOUT: About = About {
     side: "host",
     severity: Severity::Warning,
     grading: Some(
-        "info where the user had interrupted the host once more just before: the first time may \
-         have meant something else",
+        "info where it is only possible that the host had given up before; so also where the user \
+         had interrupted it once more just before, as the first time may have meant something else",
     ),
     meaning: "The host did cancel, but long after it had given up.",
     evidence: &[
@@ -46,10 +46,14 @@ impl Rule for LateCancel {
             && let Some(since) = call.given_up()
         {
             let again = interrupted_again(call, cancel, state);
-            let (severity, confidence) = if again {
-                (Severity::Info, Confidence::Possible)
+            let confidence = if again {
+                Confidence::Possible
             } else {
-                (Severity::Warning, confidence)
+                confidence
+            };
+            let severity = match confidence {
+                Confidence::Possible => Severity::Info,
+                Confidence::Probable | Confidence::Confirmed => ABOUT.severity,
             };
             let lag = spoken(cancel.at.since(since));
             let first = case.clues.iter().find(|clue| clue.weight != Weight::Effect);

@@ -1,5 +1,7 @@
 //! `torn-down-pending`: the host ended the connection with calls in flight.
 
+use std::time::Duration;
+
 use super::Rule;
 use crate::capture::InterruptKind;
 use crate::verdict::about::{About, clauses};
@@ -19,6 +21,7 @@ pub(super) const ABOUT: About = About {
     evidence: &[
         "`eof`: the host closed the server's stdin.",
         "`host-exit`: the host ended.",
+        "`host-signal`: a signal, or Ctrl-C, made it leave.",
         "`stop`: the server got a signal that ends it.",
         "`refused`: the host wrote afterwards, when nobody could read any more.",
         "`unread-request`: the server had not read the request by then.",
@@ -46,14 +49,20 @@ impl Rule for TornDownPending {
         if let Occurrence::TornDown { conn, call } = seen
             && matches!(conn.ends.cause(&state.settings), Cause::Host)
         {
-            desk.report(draft(conn, call).supersedes(desk.standing(call)));
+            desk.report(draft(conn, call, state.settings.shutdown).supersedes(desk.standing(call)));
         }
     }
 }
 
-fn draft(conn: &Connection, call: &Call) -> Draft {
+fn draft(conn: &Connection, call: &Call, shutdown: Duration) -> Draft {
     let ends = &conn.ends;
     let mut draft = Draft::new(&ABOUT, Culprit::Host, message(conn, call)).call(call);
+    let ended = ends.host_began().or(ends.over());
+    if let Some((at, kind)) = conn.host_signal
+        && ended.is_some_and(|ended| ended.since(at) <= shutdown)
+    {
+        draft = draft.evidence("host-signal", at, format!("the host got {}", signal(kind)));
+    }
     if let Some(at) = ends.client_eof {
         draft = draft.evidence("eof", at, "the host closed the server's stdin".into());
     }
@@ -92,14 +101,19 @@ fn message(conn: &Connection, call: &Call) -> String {
     format!("the host {did} with {} in flight", call.title())
 }
 
-fn stopped(stop: Stop) -> String {
-    let signal = match stop.kind {
+fn signal(kind: InterruptKind) -> &'static str {
+    match kind {
         InterruptKind::Sigint => "SIGINT",
         InterruptKind::Sigterm => "SIGTERM",
         InterruptKind::Sigkill => "SIGKILL",
         InterruptKind::Sighup => "SIGHUP",
-        InterruptKind::KeyEsc | InterruptKind::KeyCtrlC => "a key",
-    };
+        InterruptKind::KeyEsc => "Esc",
+        InterruptKind::KeyCtrlC => "Ctrl-C",
+    }
+}
+
+fn stopped(stop: Stop) -> String {
+    let signal = signal(stop.kind);
     match stop.sender {
         Some(_) if stop.by_host => format!("the host sent {signal} to the server"),
         Some(pid) => format!("process {pid} sent {signal} to the server"),
@@ -162,7 +176,17 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_whether_the_server_had_read_the_request() {
+    fn it_is_told_what_made_the_host_leave() {
+        let heard = hear(
+            "1 call 1 t\n2 sigkill 10\n2 exit 20\n2 exit 10",
+            Settings::default(),
+        );
+        let evidence = &heard.findings[0].evidence;
+        assert_eq!(evidence[0].detail, "the host got SIGKILL");
+    }
+
+    #[test]
+    fn it_is_told_whether_whether_the_server_had_read_the_request() {
         let read = |upto: u32| {
             let script = format!("1 call 1 t\n1.1 read c {upto}\n2 refused\n2 eof c\n2 exit 20");
             let heard = hear(&script, Settings::default());

@@ -11,7 +11,7 @@ use crate::verdict::connection::Connection;
 use crate::verdict::host::{Calls, Conversations};
 use crate::verdict::judge::Judge;
 
-/// More equal calls in flight than this are looked at no further.
+/// More equal calls in flight than this are not kept.
 const EQUALS: usize = 64;
 
 impl Judge {
@@ -28,7 +28,6 @@ impl Judge {
             return;
         };
         let mut equals = connection.repeats.remove(&print).unwrap_or_default();
-        equals.retain(|seq| connection.lane(Side::Client).get(*seq).is_some());
         let found = connection.lane(Side::Client).get(seq).and_then(|newer| {
             equals
                 .iter()
@@ -42,6 +41,9 @@ impl Judge {
         });
         if let Some((place, ..)) = found {
             equals.remove(place);
+        }
+        if equals.len() >= EQUALS {
+            equals.pop_front();
         }
         equals.push_back(seq);
         connection.repeats.insert(print, equals);

@@ -5,13 +5,20 @@
 //! say how much of a stream was lost so far, which tells the two apart at once; where it does
 //! not, a piece waits for [`PATIENCE`] before the hole before it is called a gap.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod known;
+mod name;
+
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use bytes::Bytes;
-use observer_ebpf::wire::{StreamKey, StreamState, Transfer, loss, stream_kind};
+use observer_ebpf::wire::{StreamKey, StreamState, Transfer};
 
-use crate::capture::{CaptureEvent, Captured, GapReason, Pid, StreamId, StreamKind, Timestamp};
+use crate::capture::{CaptureEvent, Captured, GapReason, Pid, Timestamp};
+
+use known::{Known, Piece, reason};
+
+pub(super) use name::{id, key};
 
 /// How long a piece waits for an earlier one that another CPU may still be copying.
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);
@@ -19,8 +26,8 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 /// How long a reader may be ahead of all known writes before they count as moved unseen.
 const UNSEEN_AFTER: Duration = Duration::from_secs(1);
 
-/// How many bytes of one stream may wait.
-const HELD_BYTES: usize = 16 << 20;
+/// Twice as many streams as the kernel remembers.
+const MANY_STREAMS: usize = 1 << 15;
 
 /// All streams that the probe has reported.
 #[derive(Debug, Default)]
@@ -28,42 +35,6 @@ pub(super) struct Streams {
     known: HashMap<StreamKey, Known>,
     /// Those that the pipeline has given up; records of theirs may still be under way.
     given_up: HashSet<StreamKey>,
-}
-
-/// A stream. Positions are those of the events, unless they are called the kernel's.
-#[derive(Debug)]
-struct Known {
-    id: StreamId,
-    generation: u32,
-    /// The kernel's offset of the next piece.
-    next: u64,
-    /// From the kernel's count of written bytes to positions: what was written unseen.
-    written_base: u64,
-    /// The same for its count of read bytes.
-    read_base: u64,
-    /// Of the bytes that the kernel has lost, those that a gap already tells of.
-    lost: u64,
-    /// Pieces that came before an earlier one, by the kernel's offset.
-    held: BTreeMap<u64, Piece>,
-    held_bytes: usize,
-    held_since: Timestamp,
-    /// How far it was read.
-    read: u64,
-    /// Since when a reader is ahead of the writes.
-    ahead_since: Option<Timestamp>,
-}
-
-/// Bytes that were written.
-#[derive(Debug)]
-struct Piece {
-    at: Timestamp,
-    len: u64,
-    /// `None`: moved by a call that shows none.
-    bytes: Option<Bytes>,
-    writer: Pid,
-    fd: i32,
-    lost: u64,
-    loss: u32,
 }
 
 impl Streams {
@@ -130,6 +101,10 @@ impl Streams {
     /// From now on says nothing about a stream.
     pub(super) fn give_up(&mut self, key: StreamKey) {
         self.known.remove(&key);
+        if self.given_up.len() >= MANY_STREAMS {
+            // Those that are still written to come back, and are given up once more.
+            self.given_up.clear();
+        }
         self.given_up.insert(key);
     }
 
@@ -137,6 +112,17 @@ impl Streams {
     pub(super) fn forget(&mut self, key: StreamKey) {
         self.known.remove(&key);
         self.given_up.remove(&key);
+    }
+
+    /// Whether there are so many streams that those that the kernel no longer knows should go.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.known.len() >= MANY_STREAMS
+    }
+
+    /// Drops all streams but those of the kernel's.
+    pub(super) fn retain(&mut self, kernel: &[(StreamKey, StreamState)]) {
+        let live: HashSet<_> = kernel.iter().map(|(key, _)| *key).collect();
+        self.known.retain(|key, _| live.contains(key));
     }
 
     /// Whether it says nothing about a stream.
@@ -252,191 +238,5 @@ impl Streams {
     }
 }
 
-impl Known {
-    fn new(key: StreamKey, generation: u32) -> Self {
-        Self {
-            id: id(key),
-            generation,
-            next: 0,
-            written_base: 0,
-            read_base: 0,
-            lost: 0,
-            held: BTreeMap::new(),
-            held_bytes: 0,
-            held_since: Timestamp::ZERO,
-            read: 0,
-            ahead_since: None,
-        }
-    }
-
-    /// The probe forgot the stream and met it again: nobody knows what went by in between.
-    fn restart(&mut self, at: Timestamp, generation: u32, out: &mut Vec<Captured>) {
-        self.release(true, at, out);
-        let position = self.written_base + self.next;
-        let event = CaptureEvent::Gap {
-            stream: self.id,
-            offset: position,
-            bytes: None,
-            reason: GapReason::MidStream,
-        };
-        out.push(Captured { at, event });
-        *self = Self {
-            generation,
-            written_base: position,
-            read_base: position,
-            read: position,
-            ..Self::new(key(self.id), generation)
-        };
-    }
-
-    fn accept(&mut self, offset: u64, piece: Piece, out: &mut Vec<Captured>) {
-        if offset < self.next {
-            return; // A gap already tells of it: it came after all patience.
-        }
-        if self.held.is_empty() {
-            self.held_since = piece.at;
-        }
-        let at = piece.at;
-        self.held_bytes += piece.bytes.as_ref().map_or(0, Bytes::len);
-        self.held.insert(offset, piece);
-        let too_much = self.held_bytes > HELD_BYTES;
-        self.release(too_much, at, out);
-    }
-
-    /// Hands out the pieces that are next, and those after holes that are known to be lost, or
-    /// after any hole where `all` is set.
-    fn release(&mut self, all: bool, now: Timestamp, out: &mut Vec<Captured>) {
-        while let Some(entry) = self.held.first_entry() {
-            let offset = *entry.key();
-            let hole = offset - self.next;
-            let newly_lost = entry.get().lost.saturating_sub(self.lost);
-            if hole > 0 {
-                if !all && newly_lost < hole {
-                    break;
-                }
-                let why = reason(entry.get().loss);
-                out.push(self.gap(now, self.next, hole, why));
-                self.lost += hole;
-                self.next = offset;
-                continue;
-            }
-            let piece = entry.remove();
-            self.held_bytes -= piece.bytes.as_ref().map_or(0, Bytes::len);
-            self.held_since = now;
-            self.hand_out(piece, out);
-        }
-        self.note_reader(now);
-    }
-
-    fn hand_out(&mut self, piece: Piece, out: &mut Vec<Captured>) {
-        let offset = self.next;
-        self.next += piece.len;
-        let Piece {
-            at,
-            len,
-            bytes,
-            writer,
-            fd,
-            ..
-        } = piece;
-        out.push(match bytes {
-            Some(bytes) => Captured {
-                at,
-                event: CaptureEvent::Chunk {
-                    stream: self.id,
-                    offset: self.written_base + offset,
-                    bytes,
-                    writer,
-                    fd: Some(fd),
-                },
-            },
-            None => self.gap(at, offset, len, GapReason::UnsupportedSyscall),
-        });
-    }
-
-    /// At the end of the stream: what was read and never arrived will not come any more.
-    fn catch_up(&mut self, at: Timestamp, transfer: &Transfer, out: &mut Vec<Captured>) {
-        let arrived = self.written_base + self.next;
-        let missing = (self.read_base + transfer.offset).saturating_sub(arrived);
-        if missing == 0 {
-            return;
-        }
-        if transfer.lost.saturating_sub(self.lost) >= missing {
-            out.push(self.gap(at, self.next, missing, reason(transfer.loss)));
-            self.lost += missing;
-            self.next += missing;
-        } else {
-            out.push(self.gap(at, self.next, missing, GapReason::UnsupportedSyscall));
-            self.written_base += missing;
-        }
-        self.ahead_since = None;
-    }
-
-    /// A gap at a kernel's offset.
-    fn gap(&self, at: Timestamp, offset: u64, bytes: u64, reason: GapReason) -> Captured {
-        let event = CaptureEvent::Gap {
-            stream: self.id,
-            offset: self.written_base + offset,
-            bytes: Some(bytes),
-            reason,
-        };
-        Captured { at, event }
-    }
-
-    fn note_reader(&mut self, now: Timestamp) {
-        if self.read <= self.written_base + self.next {
-            self.ahead_since = None;
-        } else {
-            self.ahead_since.get_or_insert(now);
-        }
-    }
-}
-
-fn reason(why: u32) -> GapReason {
-    if why == loss::UNREADABLE {
-        GapReason::Unreadable
-    } else {
-        GapReason::RingFull
-    }
-}
-
-/// The stream's name in events.
-pub(super) fn id(key: StreamKey) -> StreamId {
-    let kind = if key.kind == stream_kind::SOCKET {
-        StreamKind::Socket
-    } else {
-        StreamKind::Pipe
-    };
-    StreamId {
-        kind,
-        object: key.object,
-        scope: device_to_user(key.scope),
-    }
-}
-
-/// The stream's name in the probe's maps.
-pub(super) fn key(stream: StreamId) -> StreamKey {
-    let kind = match stream.kind {
-        StreamKind::Socket => stream_kind::SOCKET,
-        StreamKind::Pipe | StreamKind::Relay => stream_kind::PIPE,
-    };
-    StreamKey {
-        object: stream.object,
-        scope: device_to_kernel(stream.scope),
-        kind,
-    }
-}
-
-/// From the kernel's own form of a device number (`major << 20 | minor`) to that of `st_dev`
-/// (`new_encode_dev` of `include/linux/kdev_t.h`).
-const fn device_to_user(device: u32) -> u32 {
-    let (major, minor) = (device >> 20, device & 0xf_ffff);
-    (minor & 0xff) | (major << 8) | ((minor & !0xff) << 12)
-}
-
-/// The way back.
-const fn device_to_kernel(device: u32) -> u32 {
-    let major = (device >> 8) & 0xfff;
-    let minor = (device & 0xff) | ((device >> 12) & 0xf_ff00);
-    major << 20 | minor
-}
+#[cfg(test)]
+mod tests;
