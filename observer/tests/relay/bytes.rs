@@ -33,7 +33,8 @@ fn pour(mut into: impl Write, size: usize) -> u64 {
     let mut block = vec![0; 256 << 10];
     while left > 0 {
         let bits = noise.next() % 19;
-        let piece = (1 + noise.next() as usize % (1 << bits)).min(left);
+        let piece = 1 + noise.next() % (1 << bits);
+        let piece = usize::try_from(piece).unwrap().min(left);
         noise.fill(&mut block[..piece]);
         block[..piece]
             .iter_mut()

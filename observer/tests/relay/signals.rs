@@ -55,7 +55,7 @@ fn expected() -> Vec<String> {
 fn a_signal_to_the_process_reaches_the_server_once() {
     alike(&expected(), |bench| {
         told(bench, |running, signal| {
-            kill(running.pid(), signal).unwrap()
+            kill(running.pid(), signal).unwrap();
         })
     });
 }
@@ -64,7 +64,7 @@ fn a_signal_to_the_process_reaches_the_server_once() {
 fn a_signal_to_the_group_reaches_the_server_once() {
     alike(&expected(), |bench| {
         told(bench, |running, signal| {
-            killpg(running.pid(), signal).unwrap()
+            killpg(running.pid(), signal).unwrap();
         })
     });
 }

@@ -45,7 +45,7 @@ pub use queue::{Feed, Received};
 #[derive(Debug)]
 pub enum Role {
     /// The process that the host started. It has nothing to do but to follow the server.
-    Front(Front),
+    Front(Box<Front>),
     /// The process that passes the bytes on, and in which they can be looked at.
     Passer(Passer),
 }
@@ -94,16 +94,20 @@ pub fn start(program: OsString, args: Vec<OsString>) -> Result<Role, StartError>
     let before = signals::hold_back().map_err(StartError::system("block signals"))?;
     let witness =
         witness::Witness::start(&inherited).map_err(StartError::system("start a process"))?;
+    let links = control::Links::new().map_err(StartError::system("open a pipe"))?;
     let server = server::start(program, args, before)?;
     server::close(&inherited);
-    let links = control::Links::new().map_err(StartError::system("open a pipe"))?;
     // SAFETY: this process has one thread (asked of the caller), so the child may go on as it is.
-    let forked = unsafe { fork() }.map_err(StartError::system("start a process"))?;
+    let forked = unsafe { fork() }.map_err(|error| {
+        server.process.kill();
+        StartError::system("start a process")(error)
+    })?;
     match forked {
         ForkResult::Parent { child } => {
             drop(server.stdio);
             let (reports, control) = links.into_front();
-            Front::new(server.process, host, child, witness, reports, control).map(Role::Front)
+            let front = Front::new(server.process, host, child, witness, reports, control)?;
+            Ok(Role::Front(Box::new(front)))
         }
         ForkResult::Child => {
             drop(witness);

@@ -111,9 +111,10 @@ fn decode(entry: &[u8]) -> Option<Arrival> {
 
 extern "C" fn on_signal(number: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     let errno = nix::errno::Errno::last();
-    // SAFETY: the kernel passes a valid siginfo; with signals of this kind it holds a pid, which
-    // is zero where no process sent the signal.
-    let sender = unsafe { (*info).si_pid() };
+    // SAFETY: the kernel passes a valid siginfo, which nobody else has.
+    let info = unsafe { &*info };
+    // SAFETY: with signals of this kind it holds a pid, zero where no process sent the signal.
+    let sender = unsafe { info.si_pid() };
     let mut entry = [0; ENTRY];
     entry[..4].copy_from_slice(&number.to_ne_bytes());
     entry[4..].copy_from_slice(&sender.to_ne_bytes());

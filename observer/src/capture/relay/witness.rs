@@ -126,7 +126,9 @@ fn take_pending(signal: Signal) -> bool {
         return false;
     }
     // SAFETY: the call above succeeded, so the set is initialised.
-    let pending = unsafe { SigSet::from_sigset_t_unchecked(pending.assume_init()) };
+    let pending = unsafe { pending.assume_init() };
+    // SAFETY: it is the kernel's own, so it has the system's signals alone.
+    let pending = unsafe { SigSet::from_sigset_t_unchecked(pending) };
     let mut only = SigSet::empty();
     only.add(signal);
     pending.contains(signal) && only.wait().is_ok()

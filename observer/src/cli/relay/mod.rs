@@ -4,16 +4,19 @@
 //! nothing here can hold it up or end it.
 
 mod collect;
+mod incoming;
 mod observe;
 mod place;
 mod send;
 mod snippet;
+mod together;
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use collect::{CollectError, Collector, watch};
+pub use collect::{CollectError, Collector};
+pub(super) use together::watch;
 
 use super::{Exit, Failure, SettingsArgs, say};
 use crate::capture::relay::{self, Role, StartError};
@@ -23,8 +26,8 @@ use snippet::Host;
 ///
 /// Passes everything on as if it were not there, bytes, end of file, signals and exit status, and
 /// writes the audit log beside. Works without privileges on any Unix. Without --log and --to, each
-/// run of a server leaves a log of its own in $XDG_STATE_HOME/observer/relay
-/// (~/.local/state/observer/relay).
+/// run of a server leaves a log of its own in `~/.local/state/observer/relay`, or in `observer/relay`
+/// below `$XDG_STATE_HOME`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   observer relay -- npx -y @modelcontextprotocol/server-everything
@@ -43,14 +46,14 @@ pub(super) struct Relay {
     name: Option<String>,
     /// Send the records to the socket of `observer watch --relay` as well
     ///
-    /// [default for SOCKET: $XDG_RUNTIME_DIR/observer/relay.sock] Nothing is held up where nobody
-    /// listens there.
+    /// Without SOCKET it is `observer/relay.sock` below `$XDG_RUNTIME_DIR`. Nothing is held up
+    /// where nobody listens there.
     #[arg(long, value_name = "SOCKET", num_args = 0..=1)]
     to: Option<Option<PathBuf>>,
     /// Show on stderr, where the server's own messages go, what happens; twice: every message
     #[arg(long, short, action = clap::ArgAction::Count)]
     verbose: u8,
-    /// Print what to write into this host's configuration, for the server CONFIG_NAME, and end
+    /// Print what to write into this host's configuration, for the server `CONFIG_NAME`, and end
     #[arg(long, value_name = "HOST", value_enum, requires = "config_name")]
     print_config: Option<Host>,
     /// With --print-config: what the server is called in the configuration

@@ -23,7 +23,11 @@ const FLUSH: Duration = Duration::from_millis(200);
 /// Looks at everything that is passed on, to the end; or until nobody wants to know.
 pub(super) fn observe(feed: &Feed, relay: &Relay) {
     let settings = relay.settings.apply(verdict::Settings::default());
-    let header = header(relay, settings.clone());
+    let command = relay.server.iter().map(|word| word.to_string_lossy());
+    let scope = Scope::Run {
+        command: command.map(String::from).collect(),
+    };
+    let header = header(scope, settings.clone());
     let mut sinks = Sinks::open(relay, &header);
     let mut pipeline = Pipeline::new(session::Settings::default(), settings);
     let mut unflushed = false;
@@ -58,16 +62,14 @@ pub(super) fn observe(feed: &Feed, relay: &Relay) {
     }
 }
 
-fn header(relay: &Relay, settings: verdict::Settings) -> Header {
-    let command = relay
-        .server
-        .iter()
-        .map(|word| word.to_string_lossy().into_owned());
+/// A log's first line for what begins now.
+pub(super) fn header(scope: Scope, settings: verdict::Settings) -> Header {
+    let kernel = nix::sys::utsname::uname().ok();
     Header {
         t: Timestamp::ZERO,
         schema: SCHEMA.into(),
         observer: env!("CARGO_PKG_VERSION").into(),
-        started: jiff::Timestamp::now().to_string(),
+        started: format!("{:.9}", jiff::Timestamp::now()),
         backend: Backend::Relay,
         hooks: Vec::new(),
         platform: Some(format!(
@@ -75,13 +77,9 @@ fn header(relay: &Relay, settings: verdict::Settings) -> Header {
             std::env::consts::OS,
             std::env::consts::ARCH
         )),
-        kernel: nix::sys::utsname::uname()
-            .ok()
-            .map(|name| name.release().to_string_lossy().into_owned()),
+        kernel: kernel.map(|name| name.release().to_string_lossy().into_owned()),
         payload: Payload::Full,
-        scope: Some(Scope::Run {
-            command: command.collect(),
-        }),
+        scope: Some(scope),
         settings: Some(settings),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// The hosts whose configuration is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Host {
-    /// OpenAI Codex: `config.toml`.
+    /// Codex: `config.toml`.
     Codex,
     /// Claude Code: `.mcp.json`.
     ClaudeCode,
