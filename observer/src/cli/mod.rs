@@ -63,7 +63,7 @@ pub struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or unreadable input,
 3 with --strict: evidence incomplete, 4 nothing can be captured here.
-`run` has its command's own status, and 125, 126, 127 as env has.";
+`run` and `relay` have their command's own status, and 125, 126, 127 as env has.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -8,7 +8,8 @@ use observer::capture::Clock;
 use observer::cli::relay::{CollectError, Collector};
 use observer::session::{ConnId, ConnectionChange, Event, Observed};
 
-use super::{Bench, End, Running, python};
+use super::faults::deaths;
+use super::{Bench, End, Running, python, wait_for};
 
 const SERVER: &str = "
 import json, sys
@@ -188,4 +189,75 @@ fn a_socket_in_use_is_not_taken_and_one_left_behind_is() {
     drop(first);
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
     Collector::bind(Some(socket), Clock::start()).unwrap();
+}
+
+#[test]
+fn those_who_listen_may_be_killed_at_any_moment() {
+    let bench = Bench::relayed();
+    let socket = bench.path("run/relay.sock");
+    let watch = || {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_observer"));
+        command.args(["watch", "--quiet", "--relay"]).arg(&socket);
+        let null = std::process::Stdio::null;
+        command.stdout(null()).stderr(null()).spawn().unwrap()
+    };
+    let mut listener = watch();
+    wait_for(|| socket.exists().then_some(()));
+    let mut relay = to(&bench, &socket);
+    for death in 0..deaths() {
+        for id in 0..20 {
+            ping(&mut relay, id);
+        }
+        std::thread::sleep(std::time::Duration::from_micros(death * 1700));
+        listener.kill().unwrap();
+        ping(&mut relay, 20);
+        listener.wait().unwrap();
+        listener = watch();
+    }
+    relay.close_stdin();
+    assert_eq!(relay.rest(), "");
+    assert_eq!(relay.wait(), End::Code(0));
+    listener.kill().unwrap();
+    listener.wait().unwrap();
+}
+
+#[test]
+fn what_the_relays_send_is_shown_and_judged() {
+    let bench = Bench::relayed();
+    let socket = bench.path("run/relay.sock");
+    let log = bench.path("watch.jsonl");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_observer"));
+    command.args(["watch", "--relay"]).arg(&socket);
+    command.arg("--log").arg(&log);
+    let mut listener = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for(|| socket.exists().then_some(()));
+    let mut relays = [to(&bench, &socket), to(&bench, &socket)];
+    for (id, relay) in (0..).zip(&mut relays) {
+        ping(relay, id);
+        relay.close_stdin();
+        assert_eq!(relay.wait(), End::Code(0));
+    }
+    let calls = || {
+        let log = std::fs::read_to_string(&log).unwrap_or_default();
+        (log.matches(r#""type":"connection""#).count() >= 4).then_some(())
+    };
+    wait_for(calls);
+    let pid = nix::unistd::Pid::from_raw(listener.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    let mut shown = String::new();
+    std::io::Read::read_to_string(&mut listener.stdout.take().unwrap(), &mut shown).unwrap();
+    assert_eq!(listener.wait().unwrap().code(), Some(0), "{shown}");
+    assert!(shown.contains("calls     2: 2 answered"), "{shown}");
+    assert!(!socket.exists(), "nothing is left behind");
+    let records = super::records(&log);
+    assert_eq!(records[0]["backend"], "relay");
+    let conns: std::collections::BTreeSet<_> = super::of_type(&records, "message")
+        .iter()
+        .map(|message| message["conn"].as_u64())
+        .collect();
+    assert_eq!(conns.len(), 2);
 }

@@ -15,7 +15,7 @@ use super::{Bench, End, Running, alike, is_alive, of_type, wait_for};
 const ECHO: [&str; 3] = ["sh", "-c", "echo $$; exec cat"];
 
 /// How often each kind of sudden death is tried.
-fn deaths() -> u64 {
+pub(super) fn deaths() -> u64 {
     let wanted = std::env::var("OBSERVER_RELAY_DEATHS").ok();
     wanted.and_then(|number| number.parse().ok()).unwrap_or(10)
 }
@@ -140,10 +140,7 @@ fn killing_the_group_leaves_a_whole_log() {
 
 #[test]
 fn killing_the_passing_process_ends_the_session_as_closed_pipes_do() {
-    if !std::path::Path::new("/proc/self/task/1/children")
-        .parent()
-        .is_some_and(|_| cfg!(target_os = "linux"))
-    {
+    if !cfg!(target_os = "linux") {
         println!("skipped: the relay's processes cannot be found without /proc");
         return;
     }

@@ -192,3 +192,33 @@ fn signals_of_the_host_are_in_the_log() {
         (&json!("sigterm"), &json!(std::process::id()))
     );
 }
+
+/// A server that is stopped with a call in flight, each time by a host that signals it so.
+#[test]
+fn a_server_that_the_host_stopped_did_not_die_by_itself() {
+    use nix::sys::signal::{Signal, kill, killpg};
+    let ways = [(Signal::SIGINT, false), (Signal::SIGINT, true)];
+    let ways = ways.into_iter().chain([(Signal::SIGKILL, true)]);
+    for (signal, to_group) in ways.cycle().take(12) {
+        let bench = Bench::relayed();
+        let mut running = bench.start(&["sh", "-c", "read line; echo '{}'; exec sleep 600"]);
+        let request =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow"}});
+        writeln!(running.child.stdin.as_mut().unwrap(), "{request}").unwrap();
+        running.line();
+        match to_group {
+            true => killpg(running.pid(), signal).unwrap(),
+            false => kill(running.pid(), signal).unwrap(),
+        }
+        assert_eq!(running.wait(), End::Signal(signal as i32));
+        let records = bench.records();
+        let rules: Vec<_> = of_type(&records, "finding")
+            .iter()
+            .map(|finding| finding["rule"].clone())
+            .collect();
+        assert!(
+            rules.contains(&json!("torn-down-pending")) && !rules.contains(&json!("server-died")),
+            "{signal} {to_group}: {rules:?}"
+        );
+    }
+}

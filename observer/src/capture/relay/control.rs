@@ -14,42 +14,65 @@ use crate::capture::Fate;
 /// What the front tells the passer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
-    /// The front got a signal, from this process where one sent it.
-    Signal { number: i32, sender: Option<u32> },
+    /// The front got a signal.
+    Signal(Signalled),
     /// The server has ended.
     Ended(Fate),
     /// The host is gone and nobody waits for the front any more: it leaves, the server stays.
     Leave,
 }
 
+/// A signal that the front got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Signalled {
+    pub(super) number: i32,
+    /// The process that sent it, where one did.
+    pub(super) sender: Option<u32>,
+    /// Whether it went to the group, and so reached the server by itself.
+    pub(super) to_group: bool,
+    /// When, on the machine's clock.
+    pub(super) at: u64,
+}
+
 impl Word {
-    const SIZE: usize = 12;
+    const SIZE: usize = 20;
 
     fn encode(self) -> [u8; Self::SIZE] {
-        let (kind, one, two) = match self {
-            Self::Signal { number, sender } => (0, number, sender.unwrap_or(0)),
-            Self::Ended(Fate::Code(code)) => (1, code, 0),
-            Self::Ended(Fate::Signal(signal)) => (2, signal, 0),
-            Self::Leave => (3, 0, 0),
+        let (kind, one, two, time) = match self {
+            Self::Signal(signal) => (
+                u32::from(signal.to_group),
+                signal.number,
+                signal.sender.unwrap_or(0),
+                signal.at,
+            ),
+            Self::Ended(Fate::Code(code)) => (2, code, 0, 0),
+            Self::Ended(Fate::Signal(signal)) => (3, signal, 0, 0),
+            Self::Leave => (4, 0, 0, 0),
         };
         let mut word = [0; Self::SIZE];
         word[..4].copy_from_slice(&u32::to_ne_bytes(kind));
         word[4..8].copy_from_slice(&i32::to_ne_bytes(one));
-        word[8..].copy_from_slice(&u32::to_ne_bytes(two));
+        word[8..12].copy_from_slice(&u32::to_ne_bytes(two));
+        word[12..].copy_from_slice(&u64::to_ne_bytes(time));
         word
     }
 
-    fn decode([k0, k1, k2, k3, a0, a1, a2, a3, b0, b1, b2, b3]: [u8; Self::SIZE]) -> Option<Self> {
-        let one = i32::from_ne_bytes([a0, a1, a2, a3]);
-        let two = u32::from_ne_bytes([b0, b1, b2, b3]);
-        Some(match u32::from_ne_bytes([k0, k1, k2, k3]) {
-            0 => Self::Signal {
+    fn decode(word: [u8; Self::SIZE]) -> Option<Self> {
+        let (kind, rest) = word.split_first_chunk()?;
+        let (one, rest) = rest.split_first_chunk()?;
+        let (two, time) = rest.split_first_chunk()?;
+        let one = i32::from_ne_bytes(*one);
+        let sender = u32::from_ne_bytes(*two);
+        Some(match u32::from_ne_bytes(*kind) {
+            kind @ 0..=1 => Self::Signal(Signalled {
                 number: one,
-                sender: (two != 0).then_some(two),
-            },
-            1 => Self::Ended(Fate::Code(one)),
-            2 => Self::Ended(Fate::Signal(one)),
-            3 => Self::Leave,
+                sender: (sender != 0).then_some(sender),
+                to_group: kind == 1,
+                at: u64::from_ne_bytes(time.try_into().ok()?),
+            }),
+            2 => Self::Ended(Fate::Code(one)),
+            3 => Self::Ended(Fate::Signal(one)),
+            4 => Self::Leave,
             _ => return None,
         })
     }
@@ -102,7 +125,7 @@ pub(super) struct Control(File);
 
 impl Control {
     pub(super) fn tell(&self, word: Word) {
-        // A passer that is gone, or that is 5,000 words behind, is told nothing.
+        // A passer that is gone, or that is 3,000 words behind, is told nothing.
         let _ = (&self.0).write(&word.encode());
     }
 }
@@ -172,14 +195,18 @@ mod tests {
     #[test]
     fn words_arrive_as_they_were_sent() {
         let words = [
-            Word::Signal {
+            Word::Signal(Signalled {
                 number: 15,
                 sender: Some(4_000_000_000),
-            },
-            Word::Signal {
+                to_group: false,
+                at: u64::MAX,
+            }),
+            Word::Signal(Signalled {
                 number: 2,
                 sender: None,
-            },
+                to_group: true,
+                at: 1,
+            }),
             Word::Ended(Fate::Code(-1)),
             Word::Ended(Fate::Signal(9)),
             Word::Leave,

@@ -15,7 +15,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::getppid;
 
 use super::StartError;
-use super::control::{Control, Report, Reports, Word};
+use super::control::{Control, Report, Reports, Signalled, Word};
 use super::fate::{die_of, end_like};
 use super::server::Process;
 use super::signals::{Arrival, Arrivals};
@@ -242,11 +242,13 @@ impl Front {
             .map_or_else(SigSet::empty, |(early, _)| early)
     }
 
-    fn handle_signal(&mut self, Arrival { signal, sender }: Arrival, to_group: bool) {
-        self.control.tell(Word::Signal {
+    fn handle_signal(&mut self, Arrival { signal, sender, at }: Arrival, to_group: bool) {
+        self.control.tell(Word::Signal(Signalled {
             number: signal as i32,
             sender,
-        });
+            to_group,
+            at,
+        }));
         match signal {
             Signal::SIGTSTP => self.state.told_to_stop = true,
             Signal::SIGCONT => self.state.told_to_stop = false,

@@ -7,19 +7,21 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::unistd::{dup2_stderr, setsid};
 
 use super::StartError;
-use super::control::{Report, Reporter, Word, Words};
+use super::control::{Report, Reporter, Signalled, Word, Words};
 use super::describe::Description;
 use super::pump::{PipeEnd, Pump, ServerEnded};
 use super::queue::{Feed, Received, StreamTap, Tap, queue};
 use super::server::{Process, Server, Stdios};
 use super::witness::nowhere;
+use crate::capture::clock::monotonic;
 use crate::capture::{
     CaptureEvent, End, Fate, InterruptKind, Joined, Pid, ProcessChange, ProcessEvent, StreamId,
     StreamKind, Timestamp,
@@ -136,6 +138,7 @@ fn start(server: Server, host: Pid, reporter: Reporter, words: Words, tap: Tap) 
         front: Some(words.hang_up()?),
         reporter: Arc::clone(&reporter),
         when_over: Report::HostClosed,
+        over: Arc::default(),
     };
     let to_client = Pump {
         from: PipeEnd::Server(from_server),
@@ -148,11 +151,13 @@ fn start(server: Server, host: Pid, reporter: Reporter, words: Words, tap: Tap) 
         front: None,
         reporter,
         when_over: Report::Passed,
+        over: Arc::default(),
     };
     let listener = Listener {
         process,
         pid,
         tap,
+        server_closed: Arc::clone(&to_client.over),
         ending,
         answered,
     };
@@ -170,11 +175,16 @@ struct Listener {
     process: Process,
     pid: Pid,
     tap: Tap,
+    /// When the server closed its stdout, once it has.
+    server_closed: Arc<OnceLock<Timestamp>>,
     /// Closed when the server has ended: the pumps watch the other end.
     ending: io::PipeWriter,
     /// At its end when the pumps have answered.
     answered: io::PipeReader,
 }
+
+/// A signal to the whole group may end the server so much sooner than the front takes its own.
+const SAME_MOMENT: Duration = Duration::from_millis(100);
 
 /// So long may the pumps take to tell what the server did before its end, in milliseconds: a host
 /// that does not read may hold them up.
@@ -193,7 +203,7 @@ impl Listener {
     fn until_ended(self, words: &mut Words) {
         loop {
             match words.next() {
-                Some(Word::Signal { number, sender }) => self.interrupt(number, sender),
+                Some(Word::Signal(signal)) => self.interrupt(signal),
                 Some(Word::Ended(fate)) => return self.exit(fate),
                 Some(Word::Leave) => return,
                 None => return self.front_killed(),
@@ -201,8 +211,8 @@ impl Listener {
         }
     }
 
-    fn interrupt(&self, number: i32, sender: Option<u32>) {
-        let kind = match number {
+    fn interrupt(&self, signal: Signalled) {
+        let kind = match signal.number {
             libc::SIGINT => InterruptKind::Sigint,
             libc::SIGTERM => InterruptKind::Sigterm,
             libc::SIGHUP => InterruptKind::Sighup,
@@ -212,9 +222,18 @@ impl Listener {
         let interrupt = CaptureEvent::Interrupt {
             pid: self.pid,
             kind,
-            sender: sender.map(Pid),
+            sender: signal.sender.map(Pid),
         };
-        self.tap.tell(self.tap.now(), interrupt);
+        self.tap.tell(self.moment(signal), interrupt);
+    }
+
+    /// When the signal reached the server. What a signal brought about does not come before it.
+    fn moment(&self, signal: Signalled) -> Timestamp {
+        let at = self.tap.time(signal.at);
+        match self.server_closed.get() {
+            Some(closed) if signal.to_group && at.since(*closed) <= SAME_MOMENT => at.min(*closed),
+            _ => at,
+        }
     }
 
     /// Tells of the server's end, after everything that it did.
@@ -233,7 +252,12 @@ impl Listener {
     /// would the server have been, had the host started it.
     fn front_killed(self) {
         self.process.kill();
-        self.interrupt(libc::SIGKILL, None);
+        self.interrupt(Signalled {
+            number: libc::SIGKILL,
+            sender: None,
+            to_group: true,
+            at: monotonic(),
+        });
         self.exit(Fate::Signal(libc::SIGKILL));
     }
 }

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -16,7 +16,7 @@ use super::control::{Report, Reporter};
 use super::describe::Description;
 use super::queue::StreamTap;
 use super::witness::nowhere;
-use crate::capture::{CaptureEvent, Pid, StreamId};
+use crate::capture::{CaptureEvent, Pid, StreamId, Timestamp};
 
 /// The capacity of a pipe on Linux.
 const BUFFER: usize = 64 * 1024;
@@ -85,6 +85,8 @@ pub(super) struct Pump {
     pub(super) reporter: Arc<Reporter>,
     /// What the front is told when this direction is over.
     pub(super) when_over: Report,
+    /// When the writer closed this direction, once it has.
+    pub(super) over: Arc<OnceLock<Timestamp>>,
 }
 
 /// How a pump learns that the server has ended, and how it answers.
@@ -188,6 +190,7 @@ impl Pump {
         };
         let at = self.tap.now();
         let Some(bytes) = buffer.get(..size).filter(|bytes| !bytes.is_empty()) else {
+            let _ = self.over.set(at);
             self.tap.tell(CaptureEvent::Eof {
                 stream: self.stream,
             });

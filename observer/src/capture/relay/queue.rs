@@ -160,6 +160,11 @@ impl Tap {
         self.shared.now()
     }
 
+    /// What the clock of the events shows at this time of the machine's.
+    pub(super) fn time(&self, monotonic: u64) -> Timestamp {
+        self.shared.clock.at(monotonic)
+    }
+
     /// Hands over an event without content. Never waits.
     pub(super) fn tell(&self, at: Timestamp, event: CaptureEvent) {
         let mut state = self.shared.lock();

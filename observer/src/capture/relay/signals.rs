@@ -12,6 +12,8 @@ use nix::sys::signal::{
     SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction, sigprocmask,
 };
 
+use crate::capture::clock::monotonic;
+
 /// What a host, a shell or a terminal sends to a program that it started. SIGTTIN and SIGTTOU are
 /// left alone: the terminal sends them to the whole group.
 pub(super) const PASSED_ON: [Signal; 10] = [
@@ -32,6 +34,8 @@ pub(super) const PASSED_ON: [Signal; 10] = [
 pub(super) struct Arrival {
     pub(super) signal: Signal,
     pub(super) sender: Option<u32>,
+    /// When, on the machine's clock.
+    pub(super) at: u64,
 }
 
 /// All of [`PASSED_ON`].
@@ -55,8 +59,8 @@ pub(super) struct Arrivals(PipeReader);
 /// Where the handler writes to. It is never closed: the front needs it to its end.
 static HANDLER_END: AtomicI32 = AtomicI32::new(-1);
 
-/// One signal in the pipe: its number and the sender's pid.
-const ENTRY: usize = 8;
+/// One signal in the pipe: its number, the sender's pid, and the time.
+const ENTRY: usize = 16;
 
 impl Arrivals {
     /// Begins to take the signals that [`hold_back`] held.
@@ -75,7 +79,7 @@ impl Arrivals {
         let mut taken = passed_on();
         taken.add(Signal::SIGCHLD);
         for signal in &taken {
-            // SAFETY: the handler calls nothing but `write`, and keeps `errno`.
+            // SAFETY: the handler calls `clock_gettime` and `write`, and keeps `errno`.
             unsafe { sigaction(signal, &action) }?;
         }
         taken.thread_unblock()?;
@@ -101,11 +105,13 @@ impl AsFd for Arrivals {
 }
 
 fn decode(entry: &[u8]) -> Option<Arrival> {
-    let [n0, n1, n2, n3, p0, p1, p2, p3] = *<&[u8; ENTRY]>::try_from(entry).ok()?;
-    let sender = u32::from_ne_bytes([p0, p1, p2, p3]);
+    let (number, rest) = entry.split_first_chunk()?;
+    let (sender, time) = rest.split_first_chunk()?;
+    let sender = u32::from_ne_bytes(*sender);
     Some(Arrival {
-        signal: Signal::try_from(i32::from_ne_bytes([n0, n1, n2, n3])).ok()?,
+        signal: Signal::try_from(i32::from_ne_bytes(*number)).ok()?,
         sender: (sender != 0).then_some(sender),
+        at: u64::from_ne_bytes(time.try_into().ok()?),
     })
 }
 
@@ -117,9 +123,10 @@ extern "C" fn on_signal(number: i32, info: *mut libc::siginfo_t, _: *mut libc::c
     let sender = unsafe { info.si_pid() };
     let mut entry = [0; ENTRY];
     entry[..4].copy_from_slice(&number.to_ne_bytes());
-    entry[4..].copy_from_slice(&sender.to_ne_bytes());
+    entry[4..8].copy_from_slice(&sender.to_ne_bytes());
+    entry[8..].copy_from_slice(&monotonic().to_ne_bytes());
     // SAFETY: `entry` is valid for its length; `write` is allowed in a handler. A full pipe means
-    // that 8,000 signals wait to be taken: one more tells nothing new.
+    // that 4,000 signals wait to be taken: one more tells nothing new.
     unsafe {
         libc::write(
             HANDLER_END.load(Ordering::Acquire).as_raw_fd(),

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::capture::{Clock, GapReason, Timestamp};
 use crate::cli::say;
-use crate::record::{Header, Reader, Record};
+use crate::record::{Reader, Record};
 use crate::session::{ConnId, ConnectionChange, Event, Observed, Side};
 
 /// So much is read from a relay at once, in bytes.
@@ -25,18 +25,14 @@ const LONGEST_LINE: usize = 80 << 20;
 pub(super) struct Origin {
     numbers: Arc<AtomicU32>,
     clock: Clock,
-    /// When the clock began, in nanoseconds since the epoch.
-    began: i128,
 }
 
 impl Origin {
     /// Times count from `clock`, connections from 1.
     pub(super) fn new(clock: Clock) -> Self {
-        let age = i128::from(clock.now().as_nanos());
         Self {
             numbers: Arc::new(AtomicU32::new(1)),
             clock,
-            began: jiff::Timestamp::now().as_nanosecond() - age,
         }
     }
 }
@@ -45,8 +41,8 @@ impl Origin {
 pub(super) struct Incoming {
     origin: Origin,
     reader: Reader,
-    /// What has to be added to the relay's times, in nanoseconds.
-    shift: i128,
+    /// What has to be added to the relay's times, in nanoseconds; it says what time it is first.
+    shift: Option<i128>,
     latest: Timestamp,
     /// The relay's numbers of its open connections, and ours.
     conns: BTreeMap<ConnId, ConnId>,
@@ -57,7 +53,7 @@ impl Incoming {
         Self {
             origin,
             reader: Reader::new(),
-            shift: 0,
+            shift: None,
             latest: Timestamp::ZERO,
             conns: BTreeMap::new(),
         }
@@ -98,12 +94,10 @@ impl Incoming {
             .split(|byte| *byte == b'\n')
         {
             match self.reader.handle_line(line) {
-                Ok(Some(Record::Header(header))) => self.begin(&header),
-                Ok(record) => batch.extend(
-                    record
-                        .and_then(Record::into_observed)
-                        .map(|one| self.place(one)),
-                ),
+                Ok(record) => {
+                    let observed = record.and_then(Record::into_observed);
+                    batch.extend(observed.and_then(|observed| self.place(observed)));
+                }
                 Err(error) => {
                     say(format_args!("a relay's records cannot be read: {error}"));
                     return None;
@@ -113,16 +107,16 @@ impl Incoming {
         Some(batch)
     }
 
-    fn begin(&mut self, header: &Header) {
-        let started = header.started.parse::<jiff::Timestamp>();
-        let started = started.map_or(self.origin.began, jiff::Timestamp::as_nanosecond);
-        self.shift = started - self.origin.began;
-    }
-
-    /// The event, on our clock and under our numbers.
-    fn place(&mut self, Observed { at, mut event }: Observed) -> Observed {
-        let at = u64::try_from(i128::from(at.as_nanos()) + self.shift).unwrap_or(0);
-        let at = Timestamp::from_nanos(at).min(self.origin.clock.now());
+    /// The event, on our clock and under our numbers; `None` where it only tells the time.
+    fn place(&mut self, Observed { at, mut event }: Observed) -> Option<Observed> {
+        let (now, theirs) = (self.origin.clock.now(), i128::from(at.as_nanos()));
+        let shift = i128::from(now.as_nanos()) - theirs;
+        if matches!(event, Event::Suspended { nanos: 0 }) {
+            self.shift = Some(shift);
+            return None;
+        }
+        let at = u64::try_from(theirs + *self.shift.get_or_insert(shift)).unwrap_or(0);
+        let at = Timestamp::from_nanos(at).min(now);
         self.latest = self.latest.max(at);
         if let Some(conn) = conn_mut(&mut event) {
             let theirs = *conn;
@@ -138,7 +132,7 @@ impl Incoming {
                 self.conns.remove(&theirs);
             }
         }
-        Observed { at, event }
+        Some(Observed { at, event })
     }
 
     /// A relay that ends without closing its connections was killed, or passed records over: what

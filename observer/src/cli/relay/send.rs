@@ -66,9 +66,11 @@ enum Link {
 
 /// What a late listener has to be told.
 struct Preamble {
-    lines: Vec<u8>,
+    header: Vec<u8>,
+    /// The processes and connections.
+    known: Vec<u8>,
+    /// How many bytes went by in each direction.
     seen: BTreeMap<(ConnId, Side), u64>,
-    at: Timestamp,
 }
 
 impl Sender {
@@ -106,7 +108,7 @@ impl Sender {
         let mut state = self.shared.lock();
         if state.link == Link::New {
             state.link = Link::Up;
-            state.push(self.preamble.lines());
+            state.push(self.preamble.lines(observed.at));
         }
         if state.link == Link::Up {
             state.push(line(observed));
@@ -208,26 +210,25 @@ fn connect(socket: &Path) -> io::Result<UnixStream> {
 
 impl Preamble {
     fn new(header: &Header) -> Self {
-        let mut lines = Vec::new();
-        Record::Header(Box::new(header.clone())).write_line(&mut lines);
+        let mut line = Vec::new();
+        Record::Header(Box::new(header.clone())).write_line(&mut line);
         Self {
-            lines,
+            header: line,
+            known: Vec::new(),
             seen: BTreeMap::new(),
-            at: Timestamp::ZERO,
         }
     }
 
     /// Keeps what a late listener needs.
     fn note(&mut self, observed: &Observed) {
-        self.at = self.at.max(observed.at);
         let end = |offset: Option<u64>, bytes: u64| offset.unwrap_or(0) + bytes;
         match &observed.event {
             Event::ProcessSeen { .. } | Event::ProcessExec { .. } | Event::ProcessExit { .. } => {
-                self.lines.extend(line(observed));
+                self.known.extend(line(observed));
             }
             Event::Connection { change, .. } => {
                 if matches!(change, ConnectionChange::Open { .. }) {
-                    self.lines.extend(line(observed));
+                    self.known.extend(line(observed));
                 }
             }
             Event::Message {
@@ -247,17 +248,21 @@ impl Preamble {
         }
     }
 
-    fn lines(&self) -> Vec<u8> {
-        let mut lines = self.lines.clone();
+    /// What a listener is told at `now`: the time comes first, as its clock is another one. (The
+    /// two `started` do not tell: the machine may have slept since, or its date been set.)
+    fn lines(&self, now: Timestamp) -> Vec<u8> {
+        let told = |event| line(&Observed { at: now, event });
+        let mut lines = self.header.clone();
+        lines.extend(told(Event::Suspended { nanos: 0 }));
+        lines.extend(&self.known);
         for (&(conn, from), &bytes) in &self.seen {
-            let event = Event::Gap {
+            lines.extend(told(Event::Gap {
                 conn,
                 from,
                 offset: 0,
                 bytes: Some(bytes),
                 reason: GapReason::MidStream,
-            };
-            lines.extend(line(&Observed { at: self.at, event }));
+            }));
         }
         lines
     }
@@ -342,7 +347,7 @@ mod tests {
         sender.end();
         assert_eq!(
             types(listener.accept().unwrap().0),
-            ["header", "process", "message"]
+            ["header", "clock", "process", "message"]
         );
     }
 
@@ -361,7 +366,10 @@ mod tests {
         sender.handle_observed(&at(2, message(41)));
         sender.end();
         drop(listener);
-        assert_eq!(types(stream), ["header", "process", "gap", "message"]);
+        assert_eq!(
+            types(stream),
+            ["header", "clock", "process", "gap", "message"]
+        );
     }
 
     #[test]
