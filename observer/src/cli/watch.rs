@@ -24,7 +24,7 @@ use crate::verdict;
 pub(super) struct Watch {
     /// Watch no process, but show together what the relays send that were started with --to
     ///
-    /// Without SOCKET it is `observer/relay.sock` below `$XDG_RUNTIME_DIR`. Needs no privileges.
+    /// Without SOCKET it is `$XDG_RUNTIME_DIR/observer/relay.sock`. Needs no privileges.
     #[arg(long, value_name = "SOCKET", num_args = 0..=1)]
     #[arg(conflicts_with_all = ["ring_size", "max_frame"])]
     relay: Option<Option<PathBuf>>,

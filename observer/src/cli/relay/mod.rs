@@ -26,8 +26,8 @@ use snippet::Host;
 ///
 /// Passes everything on as if it were not there, bytes, end of file, signals and exit status, and
 /// writes the audit log beside. Works without privileges on any Unix. Without --log and --to, each
-/// run of a server leaves a log of its own in `~/.local/state/observer/relay`, or in `observer/relay`
-/// below `$XDG_STATE_HOME`.
+/// run of a server leaves a log of its own in `$XDG_STATE_HOME/observer/relay`
+/// (`~/.local/state/observer/relay`).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   observer relay -- npx -y @modelcontextprotocol/server-everything
@@ -46,8 +46,8 @@ pub(super) struct Relay {
     name: Option<String>,
     /// Send the records to the socket of `observer watch --relay` as well
     ///
-    /// Without SOCKET it is `observer/relay.sock` below `$XDG_RUNTIME_DIR`. Nothing is held up
-    /// where nobody listens there.
+    /// Without SOCKET it is `$XDG_RUNTIME_DIR/observer/relay.sock`. Nothing is held up where nobody
+    /// listens there.
     #[arg(long, value_name = "SOCKET", num_args = 0..=1)]
     to: Option<Option<PathBuf>>,
     /// Show on stderr, where the server's own messages go, what happens; twice: every message

@@ -333,8 +333,9 @@ mod tests {
     /// Beside the socket, the folder as `observer watch` makes it.
     fn folder() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
-        let socket = folder.path().join("relay.sock");
-        (folder, socket)
+        let own = folder.path().join("observer");
+        place::make_folder(&own).unwrap();
+        (folder, own.join("relay.sock"))
     }
 
     #[test]

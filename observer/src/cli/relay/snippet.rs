@@ -1,8 +1,10 @@
 //! What a user writes into a host's configuration to have a server relayed.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 /// The hosts whose configuration is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -22,18 +24,16 @@ pub(super) enum Host {
 impl Host {
     /// The snippet, ready to be pasted.
     pub(super) fn snippet(self, name: &str, observer: &str, args: &[String]) -> String {
-        let stdio = json!({ "command": observer, "args": args });
+        let server = |kind| Server {
+            kind,
+            command: observer,
+            args,
+        };
         match self {
             Self::Codex => toml(name, observer, args),
-            Self::ClaudeCode => {
-                let server = json!({ "type": "stdio", "command": observer, "args": args });
-                pretty(&json!({ "mcpServers": { name: server } }))
-            }
-            Self::GeminiCli | Self::Cursor => pretty(&json!({ "mcpServers": { name: stdio } })),
-            Self::Vscode => {
-                let server = json!({ "type": "stdio", "command": observer, "args": args });
-                pretty(&json!({ "servers": { name: server } }))
-            }
+            Self::ClaudeCode => json("mcpServers", name, &server(Some("stdio"))),
+            Self::GeminiCli | Self::Cursor => json("mcpServers", name, &server(None)),
+            Self::Vscode => json("servers", name, &server(Some("stdio"))),
         }
     }
 
@@ -53,8 +53,24 @@ impl Host {
     }
 }
 
-fn pretty(value: &Value) -> String {
-    format!("{value:#}\n")
+/// A server in a host's JSON.
+#[derive(Serialize)]
+struct Server<'a> {
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'a str>,
+    command: &'a str,
+    args: &'a [String],
+}
+
+fn json(root: &str, name: &str, server: &Server<'_>) -> String {
+    let servers = BTreeMap::from([(name, server)]);
+    #[expect(
+        clippy::expect_used,
+        reason = "text and keys that are text always serialise"
+    )]
+    let text = serde_json::to_string_pretty(&BTreeMap::from([(root, servers)]))
+        .expect("a snippet serialises");
+    text + "\n"
 }
 
 /// As TOML: quoted keys and basic strings, which hold any text.
@@ -80,6 +96,8 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const NAME: &str = "my.files \"x\"";
