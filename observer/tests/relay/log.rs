@@ -222,3 +222,40 @@ fn a_server_that_the_host_stopped_did_not_die_by_itself() {
         );
     }
 }
+
+/// A server that takes its time to read, through pipes and through socket pairs.
+#[test]
+fn what_was_read_late_was_read() {
+    let script = "import os,time\ntime.sleep(.05)\nos.read(0, 4096)\ntime.sleep(.3)\nprint('{}')\nos.read(0, 1)";
+    for sockets in [false, true] {
+        let bench = Bench::relayed();
+        let request =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow"}});
+        let request = format!("{request}\n");
+        if sockets {
+            let (mut to_server, stdin) = super::socket_pair();
+            let (from_server, stdout) = super::socket_pair();
+            let mut command = bench.command(&python(script));
+            let mut child = command.stdin(stdin).stdout(stdout).spawn().unwrap();
+            drop(command);
+            to_server.write_all(request.as_bytes()).unwrap();
+            std::io::Read::read_exact(&mut &from_server, &mut [0; 3]).unwrap();
+            drop(to_server);
+            child.wait().unwrap();
+        } else {
+            let mut running = bench.start(&python(script));
+            let stdin = running.child.stdin.as_mut().unwrap();
+            stdin.write_all(request.as_bytes()).unwrap();
+            running.line();
+            running.close_stdin();
+            running.wait();
+        }
+        let records = bench.records();
+        let read: Vec<_> = of_type(&records, "delivered")
+            .into_iter()
+            .filter(|delivered| delivered["from"] == "client")
+            .map(|delivered| delivered["offset"].clone())
+            .collect();
+        assert_eq!(read, [json!(request.len())], "sockets: {sockets}");
+    }
+}

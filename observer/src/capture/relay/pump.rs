@@ -22,9 +22,9 @@ use crate::capture::{CaptureEvent, Pid, StreamId, Timestamp};
 const BUFFER: usize = 64 * 1024;
 
 /// How soon after a write it is asked for the first time whether it was read, and at most how long
-/// between two askings, in milliseconds.
+/// between two askings, in milliseconds. Nothing is asked once all was read.
 const ASK_FIRST: u16 = 1;
-const ASK_LAST: u16 = 1024;
+const ASK_LAST: u16 = 128;
 
 /// So long may the front take to die of a SIGKILL, in milliseconds. Every end of file waits for it.
 const DYING: u16 = 10;
@@ -137,7 +137,7 @@ impl Pump {
             return false;
         };
         if delivery.ask.is_some() {
-            self.ask(delivery);
+            self.ask(delivery, reader_gone);
         }
         if reader_gone {
             return false;
@@ -146,7 +146,7 @@ impl Pump {
             return self.pass(buffer, delivery);
         }
         if ended {
-            self.ask(delivery);
+            self.ask(delivery, reader_gone);
             self.server_ended = None;
             if self.when_over == Report::Passed {
                 self.reporter.tell(Report::HeldOpen);
@@ -190,6 +190,7 @@ impl Pump {
         };
         let at = self.tap.now();
         let Some(bytes) = buffer.get(..size).filter(|bytes| !bytes.is_empty()) else {
+            self.ask(delivery, false);
             let _ = self.over.set(at);
             self.tap.tell(CaptureEvent::Eof {
                 stream: self.stream,
@@ -226,11 +227,17 @@ impl Pump {
     }
 
     /// Finds out how far the other side has read, where the system can tell.
-    fn ask(&mut self, delivery: &mut Delivery) {
+    fn ask(&mut self, delivery: &mut Delivery, reader_gone: bool) {
         let written = self.tap.position();
-        let Some(unread) = unread(self.to.as_fd()) else {
-            delivery.ask = None;
-            return;
+        let unread = match unread(self.to.as_fd()) {
+            Unread::Bytes(bytes) => bytes,
+            Unread::Nothing if !reader_gone => 0,
+            Unread::Something => written.saturating_sub(delivery.told),
+            // A socket forgets what it held when its reader closes it.
+            Unread::Nothing | Unread::Unknown => {
+                delivery.ask = None;
+                return;
+            }
         };
         let end = written.saturating_sub(unread);
         if end > delivery.told {
@@ -279,28 +286,38 @@ fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// How many of the bytes that were written to `to` have not been read, where that can be known.
+/// How much of what was written has not been read.
+enum Unread {
+    /// So many bytes: a pipe knows.
+    Bytes(u64),
+    /// Something: a socket does not know how much.
+    Something,
+    /// Nothing: a socket.
+    Nothing,
+    /// The system does not tell.
+    Unknown,
+}
+
 #[cfg(target_os = "linux")]
-fn unread(to: BorrowedFd<'_>) -> Option<u64> {
+fn unread(to: BorrowedFd<'_>) -> Unread {
     use std::os::fd::AsRawFd;
-    let mut bytes: libc::c_int = 0;
-    // SAFETY: the request writes one int. A pipe answers at both ends (fs/pipe.c, Linux 2.6+); a
-    // socket's own receive queue is empty, nothing is ever sent to it.
-    let pipe = unsafe { libc::ioctl(to.as_raw_fd(), libc::FIONREAD, &raw mut bytes) } == 0;
-    if pipe && bytes > 0 {
-        return u64::try_from(bytes).ok();
-    }
+    let mut amount: libc::c_int = 0;
     // SAFETY: the request writes one int. For a Unix socket it is the memory that unread bytes
-    // take (net/unix/af_unix.c): zero says that all were read. A pipe does not know it.
-    let socket = unsafe { libc::ioctl(to.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) } == 0;
-    match (pipe, socket) {
-        (_, true) if bytes > 0 => None,
-        (true, _) | (_, true) => Some(0),
-        (false, false) => None,
+    // take (net/unix/af_unix.c): zero says that all were read. A pipe does not know the request.
+    if unsafe { libc::ioctl(to.as_raw_fd(), libc::TIOCOUTQ, &raw mut amount) } == 0 {
+        return match amount {
+            0 => Unread::Nothing,
+            _ => Unread::Something,
+        };
+    }
+    // SAFETY: the request writes one int. A pipe answers at both ends (fs/pipe.c, Linux 2.6+).
+    match unsafe { libc::ioctl(to.as_raw_fd(), libc::FIONREAD, &raw mut amount) } {
+        0 => u64::try_from(amount).map_or(Unread::Unknown, Unread::Bytes),
+        _ => Unread::Unknown,
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn unread(_to: BorrowedFd<'_>) -> Option<u64> {
-    None
+fn unread(_to: BorrowedFd<'_>) -> Unread {
+    Unread::Unknown
 }

@@ -29,7 +29,7 @@ const RETRY: Duration = Duration::from_secs(1);
 const STUCK: Duration = Duration::from_secs(5);
 
 /// So long may the last records take.
-const LAST: Duration = Duration::from_millis(500);
+const LAST: Duration = Duration::from_secs(1);
 
 /// Where the records go in.
 pub(super) struct Sender {
@@ -153,7 +153,7 @@ impl Shared {
     /// The thread's whole life.
     fn run(&self, socket: &Path, first: Option<UnixStream>) {
         let mut stream = first;
-        while !self.lock().ended {
+        loop {
             if let Some(stream) = stream.take().or_else(|| connect(socket).ok()) {
                 let mut state = self.lock();
                 if state.link == Link::Down {
@@ -164,6 +164,9 @@ impl Shared {
                 let _ = self.serve(stream);
                 self.lock().down();
                 self.changed.notify_all();
+            }
+            if self.lock().ended {
+                return;
             }
             thread::sleep(RETRY);
         }
@@ -380,10 +383,20 @@ mod tests {
         sender.handle_observed(&at(0, message(0)));
         sender.end();
         // One that never reads: more than any socket buffer holds.
+        let method = "x".repeat(64 << 10);
+        let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
+        let long = Event::Message {
+            conn: ConnId(1),
+            from: Side::Client,
+            offset: None,
+            bytes: text.len() as u64,
+            frame: Frame::parse(text.into()).unwrap(),
+        };
+        let long = at(1, long);
         let _listener = UnixListener::bind(&socket).unwrap();
         let mut sender = Sender::start(socket, &header());
-        for index in 0..2 * (MOST as u64) / 64 {
-            sender.handle_observed(&at(index, message(index * 41)));
+        for _ in 0..2 * MOST / line(&long).len() {
+            sender.handle_observed(&long);
         }
         assert!(sender.shared.lock().weight <= MOST);
     }
