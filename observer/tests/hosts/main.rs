@@ -11,6 +11,7 @@
 )]
 
 mod run;
+mod view;
 
 use std::fs;
 use std::process::{Command, Stdio};
