@@ -13,6 +13,8 @@ mod command;
 mod demo;
 #[cfg(target_os = "linux")]
 mod doctor;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod exit;
 mod explain;
 mod fail_on;
@@ -42,6 +44,10 @@ use std::io::Write;
 
 use clap::{Parser, Subcommand};
 
+#[cfg(target_os = "linux")]
+use self::{attach::Attach, demo::Demo, doctor::Doctor, run::Run, watch::Watch};
+#[cfg(not(target_os = "linux"))]
+use elsewhere::{Attach, Demo, Doctor, Run, Watch};
 pub use exit::Exit;
 pub use fail_on::FailOn;
 pub use failure::Failure;
@@ -67,20 +73,15 @@ Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or unread
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    #[cfg(target_os = "linux")]
-    Run(run::Run),
-    #[cfg(target_os = "linux")]
-    Attach(attach::Attach),
-    #[cfg(target_os = "linux")]
-    Watch(watch::Watch),
+    Run(Run),
+    Attach(Attach),
+    Watch(Watch),
     Relay(relay::Relay),
     Replay(replay::Replay),
     Rules(rules::Rules),
     Explain(explain::Explain),
-    #[cfg(target_os = "linux")]
-    Doctor(doctor::Doctor),
-    #[cfg(target_os = "linux")]
-    Demo(demo::Demo),
+    Doctor(Doctor),
+    Demo(Demo),
     #[cfg(target_os = "linux")]
     #[command(hide = true, name = demo::part::NAME)]
     DemoPart(demo::part::Part),
@@ -108,16 +109,11 @@ impl Cli {
     /// What went wrong on our side, with its exit code.
     pub fn execute(self) -> Result<Exit, Failure> {
         match self.command {
-            #[cfg(target_os = "linux")]
             Command::Run(run) => run.execute(),
-            #[cfg(target_os = "linux")]
             Command::Attach(attach) => attach.execute(),
-            #[cfg(target_os = "linux")]
             Command::Watch(watch) => watch.execute(),
             Command::Relay(relay) => relay.execute(),
-            #[cfg(target_os = "linux")]
             Command::Demo(demo) => demo.execute(),
-            #[cfg(target_os = "linux")]
             Command::Doctor(doctor) => doctor.execute(),
             #[cfg(target_os = "linux")]
             Command::DemoPart(part) => part.execute(),
