@@ -7,6 +7,7 @@
 mod attach;
 #[cfg(target_os = "linux")]
 mod capture;
+mod check;
 #[cfg(target_os = "linux")]
 mod command;
 #[cfg(target_os = "linux")]
@@ -15,15 +16,18 @@ mod demo;
 mod doctor;
 mod exit;
 mod explain;
-mod fail_on;
 mod failure;
+mod gate;
+mod judge;
 #[cfg(target_os = "linux")]
 mod live;
 mod log;
 mod output;
+mod policy;
 #[cfg(target_os = "linux")]
 mod remedy;
 mod replay;
+mod report;
 mod rules;
 #[cfg(target_os = "linux")]
 mod run;
@@ -42,8 +46,8 @@ use std::io::Write;
 use clap::{Parser, Subcommand};
 
 pub use exit::Exit;
-pub use fail_on::FailOn;
 pub use failure::Failure;
+pub use gate::GateArgs;
 pub use log::{LogError, LogFile};
 pub use output::{ColorChoice, Job, OutputArgs, Outputs};
 pub use settings::SettingsArgs;
@@ -60,8 +64,8 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or unreadable input,
-3 with --strict: evidence incomplete, 4 nothing can be captured here.
+Exit codes: 0 nothing that --fail-on or --policy deny, 1 findings that they do, 2 wrong usage or
+unreadable input, 3 evidence missing that --strict or --policy ask for, 4 nothing can be captured here.
 `run` has its command's own status, and 125, 126, 127 as env has.";
 
 #[derive(Debug, Subcommand)]
@@ -73,6 +77,9 @@ enum Command {
     #[cfg(target_os = "linux")]
     Watch(watch::Watch),
     Replay(replay::Replay),
+    Check(check::Check),
+    Report(report::Report),
+    Policy(policy::Policy),
     Rules(rules::Rules),
     Explain(explain::Explain),
     #[cfg(target_os = "linux")]
@@ -119,6 +126,9 @@ impl Cli {
             #[cfg(target_os = "linux")]
             Command::DemoPart(part) => part.execute(),
             Command::Replay(replay) => replay.execute(),
+            Command::Check(check) => check.execute(),
+            Command::Report(report) => report.execute(),
+            Command::Policy(policy) => policy.execute(),
             Command::Rules(rules) => rules.execute(),
             Command::Explain(explain) => explain.execute(),
         }

@@ -5,11 +5,11 @@ use ratatui::Frame as Canvas;
 use super::{Row, Theme, lines};
 use crate::record::Word;
 use crate::session::Side;
-use crate::sink::{size, span, time};
 use crate::tui::layout::Areas;
 use crate::tui::model::{Call, Column, Ink, Model, State, state_ink, title};
 use crate::tui::text::{left, right};
 use crate::verdict::Outcome;
+use crate::wording::{size, span, time};
 
 /// How wide the columns are: those that stay the same.
 const TIME: usize = 10;

@@ -6,12 +6,12 @@ use ratatui::style::Modifier;
 
 use super::{Row, Theme};
 use crate::record::{Backend, Scope, Word, printable};
-use crate::sink::{count, size};
 use crate::tui::keys::{Action, Binding, bindings};
 use crate::tui::layout;
 use crate::tui::model::{Ink, Model, State};
 use crate::tui::text::{cut, width};
 use crate::verdict::Outcome;
+use crate::wording::{count, size};
 
 /// Backend, scope, rates, and what was lost; the loss has room whatever else has none.
 pub(super) fn header(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, area: Rect) {
