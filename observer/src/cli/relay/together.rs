@@ -47,8 +47,9 @@ pub(in crate::cli) fn watch(
             "listening at {} for relays started with --to; Ctrl-C ends",
             collector.path().display()
         ));
-        let together = Together::begin(outputs, settings.apply(verdict::Settings::default()));
-        Ok(together.run(collector, ending, clock).await)
+        let settings = settings.apply(verdict::Settings::default());
+        let together = Together::begin(outputs, settings, clock);
+        Ok(together.run(collector, ending).await)
     })
 }
 
@@ -67,30 +68,35 @@ fn unbound(error: CollectError) -> Failure {
 struct Together {
     pipeline: Pipeline,
     outputs: Outputs,
+    clock: Clock,
 }
 
 impl Together {
-    fn begin(mut outputs: Outputs, settings: verdict::Settings) -> Self {
-        outputs.begin(header(Scope::Watch, settings.clone()));
+    fn begin(mut outputs: Outputs, settings: verdict::Settings, clock: Clock) -> Self {
+        outputs.begin(header(Scope::Watch, settings.clone()), Some(clock));
         outputs.flush();
         Self {
             pipeline: Pipeline::new(session::Settings::default(), settings),
             outputs,
+            clock,
         }
     }
 
-    async fn run(mut self, mut collector: Collector, mut ending: Ending, clock: Clock) -> Exit {
-        while !self.outputs.is_unread() {
-            let past = clock.now() - LAG;
+    async fn run(mut self, mut collector: Collector, mut ending: Ending) -> Exit {
+        let mut told = false;
+        while !told && !self.outputs.is_unread() {
+            let wait = self.wait();
             tokio::select! {
                 batch = collector.next() => self.handle_observed(batch.unwrap_or_default()),
-                () = tokio::time::sleep(self.wait(past)) => self.let_time_pass(clock.now() - LAG),
-                () = ending.wait() => break,
+                () = tokio::time::sleep(wait) => self.let_time_pass(),
+                () = ending.wait() => told = true,
             }
         }
-        self.pipeline.finish(clock.now());
+        drop(collector);
+        self.pipeline.finish(self.clock.now());
         self.drain();
         self.outputs.flush();
+        self.outputs.close(None, told);
         self.outputs.exit()
     }
 
@@ -103,12 +109,18 @@ impl Together {
     }
 
     /// How long until something is due.
-    fn wait(&self, past: Timestamp) -> Duration {
+    fn wait(&self) -> Duration {
+        let past = self.past();
         let due = self.pipeline.poll_timeout().map(|due| due.since(past));
         due.map_or(FLUSH, |due| due.min(FLUSH))
     }
 
-    fn let_time_pass(&mut self, past: Timestamp) {
+    fn past(&self) -> Timestamp {
+        self.clock.now() - LAG
+    }
+
+    fn let_time_pass(&mut self) {
+        let past = self.past();
         if self.pipeline.poll_timeout().is_some_and(|due| due <= past) {
             self.pipeline.handle_timeout(past);
             self.drain();
@@ -118,7 +130,7 @@ impl Together {
 
     fn drain(&mut self) {
         while let Some(output) = self.pipeline.poll_output() {
-            self.outputs.handle_output(&output);
+            self.outputs.handle_output(&output, None);
         }
     }
 }
