@@ -43,7 +43,9 @@ fn main() {
         let mut ways = [Session::start(direct()), Session::start(relay())];
         let best = best(|| ways.each_mut().map(|way| way.round_trips(size, rounds)));
         print(&format!("{size} B"), best);
-        ways.map(Session::end);
+        for way in ways {
+            way.end();
+        }
     }
     let first = best(|| [direct(), relay()].map(first_answer));
     print("first answer", first);
