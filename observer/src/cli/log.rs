@@ -1,19 +1,13 @@
 //! An audit log in a file, or on stdin: read line by line, in bounded memory.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::input::{Input, LONGEST_LINE};
 use super::{Exit, Failure};
 use crate::record::{Header, ReadError, Reader, Record, Tail};
-
-/// So much is read at once.
-const BLOCK: usize = 256 << 10;
-
-/// A longer line is damage: no frame comes near it.
-const LONGEST_LINE: u64 = 1 << 30;
 
 /// A failure to read a log.
 #[derive(Debug, Error)]
@@ -48,11 +42,8 @@ pub enum LogError {
 
 /// An open log.
 pub struct LogFile {
-    path: PathBuf,
-    input: BufReader<Box<dyn Read>>,
+    input: Input,
     reader: Reader,
-    line: Vec<u8>,
-    lines: u64,
     cut: Option<u64>,
 }
 
@@ -62,25 +53,9 @@ impl LogFile {
     /// # Errors
     /// Where it cannot be opened, or is no log.
     pub fn open(path: &Path) -> Result<(Self, Header), LogError> {
-        let (path, input): (PathBuf, Box<dyn Read>) = match path.as_os_str() == "-" {
-            true => ("stdin".into(), Box::new(io::stdin())),
-            false => match File::open(path) {
-                Ok(file) => (path.into(), Box::new(file)),
-                Err(source) => {
-                    return Err(LogError::Io {
-                        operation: "open",
-                        path: path.into(),
-                        source,
-                    });
-                }
-            },
-        };
         let mut log = Self {
-            path,
-            input: BufReader::with_capacity(BLOCK, input),
+            input: Input::open(path)?,
             reader: Reader::new(),
-            line: Vec::new(),
-            lines: 0,
             cut: None,
         };
         match log.next_record()? {
@@ -96,8 +71,7 @@ impl LogFile {
     /// Where the log cannot be read on. The records before stay good.
     pub fn next_record(&mut self) -> Result<Option<Record>, LogError> {
         loop {
-            self.read_line()?;
-            let record = match self.line.as_slice() {
+            let record = match self.input.next_line()? {
                 [] => {
                     self.reader
                         .finish()
@@ -127,36 +101,12 @@ impl LogFile {
 
     /// Whether the next record may have to be waited for.
     pub fn is_drained(&self) -> bool {
-        self.input.buffer().is_empty()
-    }
-
-    fn read_line(&mut self) -> Result<(), LogError> {
-        self.line.clear();
-        // A message of many megabytes must not keep its room for good.
-        self.line.shrink_to(BLOCK);
-        self.lines += 1;
-        let read = self
-            .input
-            .by_ref()
-            .take(LONGEST_LINE)
-            .read_until(b'\n', &mut self.line);
-        let read = read.map_err(|source| LogError::Io {
-            operation: "read",
-            path: self.path.clone(),
-            source,
-        })?;
-        if read as u64 == LONGEST_LINE && !self.line.ends_with(b"\n") {
-            return Err(LogError::Endless {
-                path: self.path.clone(),
-                line: self.lines,
-            });
-        }
-        Ok(())
+        self.input.is_drained()
     }
 
     fn content(&self, source: ReadError) -> LogError {
         LogError::Content {
-            path: self.path.clone(),
+            path: self.input.path().into(),
             source,
         }
     }

@@ -18,6 +18,7 @@ mod exit;
 mod explain;
 mod failure;
 mod gate;
+mod input;
 mod judge;
 #[cfg(target_os = "linux")]
 mod live;
@@ -36,6 +37,7 @@ mod signals;
 #[cfg(target_os = "linux")]
 mod size;
 mod terminal;
+mod verify;
 #[cfg(target_os = "linux")]
 mod watch;
 
@@ -77,6 +79,7 @@ enum Command {
     Watch(watch::Watch),
     Replay(replay::Replay),
     Check(check::Check),
+    Verify(verify::Verify),
     Policy(policy::Policy),
     Rules(rules::Rules),
     Explain(explain::Explain),
@@ -125,6 +128,7 @@ impl Cli {
             Command::DemoPart(part) => part.execute(),
             Command::Replay(replay) => replay.execute(),
             Command::Check(check) => check.execute(),
+            Command::Verify(verify) => verify.execute(),
             Command::Policy(policy) => policy.execute(),
             Command::Rules(rules) => rules.execute(),
             Command::Explain(explain) => explain.execute(),

@@ -97,7 +97,10 @@ impl OutputArgs {
             Job::Live | Job::Replay => Outlet::stdout(),
         };
         Ok(Outputs {
-            log: log.map(Jsonl::new),
+            log: log.map(|outlet| match job {
+                Job::Run | Job::Live => Jsonl::live(outlet),
+                Job::Replay => Jsonl::made(outlet),
+            }),
             lines: Lines::new(lines, self.detail(), self.color.choose(on_stderr)),
             gate,
             job,

@@ -42,6 +42,7 @@ impl Replay {
             observer: env!("CARGO_PKG_VERSION").into(),
             backend: Backend::Replay,
             settings: Some(settings.clone()),
+            part: None,
             ..header
         });
         let mut pipeline = Pipeline::new(session::Settings::default(), settings);

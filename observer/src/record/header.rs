@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Digest;
 use crate::capture::{Pid, Timestamp};
 use crate::verdict::Settings;
 
@@ -40,6 +41,18 @@ pub struct Header {
     /// All that changes a verdict.
     #[serde(default)]
     pub settings: Option<Settings>,
+    /// Which part of a log this file is, from the second on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+/// A file in which a log goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// Which part of the log: 2, 3, ...
+    pub number: u32,
+    /// The `sha256` of the seal in the last line of the part before.
+    pub previous: Digest,
 }
 
 /// What saw the bytes.
