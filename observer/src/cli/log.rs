@@ -1,5 +1,6 @@
 //! An audit log in a file, or on stdin: read line by line, in bounded memory.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use thiserror::Error;
 
 use super::input::{Input, LONGEST_LINE};
 use super::{Exit, Failure};
-use crate::record::{Header, ReadError, Reader, Record, Tail};
+use crate::record::{Digest, Header, Part, ReadError, Reader, Record, Tail};
 
 /// A failure to read a log.
 #[derive(Debug, Error)]
@@ -38,38 +39,105 @@ pub enum LogError {
         /// Which line: 1, 2, ...
         line: u64,
     },
+    /// A log begins with its first part.
+    #[error("cannot read {}: it is part {part} of a log", .path.display())]
+    NotFirst {
+        /// Which file.
+        path: PathBuf,
+        /// Which part it is.
+        part: u32,
+    },
+    /// The file that a log should go on in holds something else.
+    #[error("cannot read {}: it is not the part that follows", .path.display())]
+    OtherPart {
+        /// Which file.
+        path: PathBuf,
+    },
 }
 
-/// An open log.
+/// An open log, in all its parts.
 pub struct LogFile {
     input: Input,
     reader: Reader,
-    cut: Option<u64>,
+    /// Where the log goes on, and the seal that says so.
+    next: Option<(String, Digest)>,
+    part: u32,
+    /// The files after the first.
+    parts: Vec<PathBuf>,
+    cut: Option<Cut>,
+}
+
+/// Where a log breaks off.
+enum Cut {
+    Line(u64),
+    Part(PathBuf),
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line} is cut"),
+            Self::Part(path) => write!(f, "it goes on in {}, which is not there", path.display()),
+        }
+    }
 }
 
 impl LogFile {
     /// Opens a log and reads its header; `-` is stdin.
     ///
     /// # Errors
-    /// Where it cannot be opened, or is no log.
+    /// Where it cannot be opened, is no log, or not the first part of one.
     pub fn open(path: &Path) -> Result<(Self, Header), LogError> {
         let mut log = Self {
             input: Input::open(path)?,
             reader: Reader::new(),
+            next: None,
+            part: 1,
+            parts: Vec::new(),
             cut: None,
         };
-        match log.next_record()? {
-            Some(Record::Header(header)) => Ok((log, *header)),
-            // The reader gives nothing else before the header.
-            _ => Err(log.content(ReadError::Empty)),
+        let header = log.header()?;
+        match header.part {
+            Some(part) => Err(LogError::NotFirst {
+                path: path.into(),
+                part: part.number,
+            }),
+            None => Ok((log, header)),
         }
     }
 
-    /// The next record; `None` at the end.
+    /// The next record; `None` at the end. The header of a later part is passed over.
     ///
     /// # Errors
     /// Where the log cannot be read on. The records before stay good.
     pub fn next_record(&mut self) -> Result<Option<Record>, LogError> {
+        loop {
+            if let Some(record) = self.record_of_part()? {
+                if let Record::Chain(record) = &record {
+                    self.next = record
+                        .next
+                        .clone()
+                        .zip(record.chain.map(|seal| seal.sha256));
+                }
+                return Ok(Some(record));
+            }
+            match self.next.take() {
+                Some((name, sha256)) if self.cut.is_none() => {
+                    if !self.go_on(&name, sha256)? {
+                        return Ok(None);
+                    }
+                }
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// The files that the log went on in, so far.
+    pub fn parts(&self) -> &[PathBuf] {
+        &self.parts
+    }
+
+    fn record_of_part(&mut self) -> Result<Option<Record>, LogError> {
         loop {
             let record = match self.input.next_line()? {
                 [] => {
@@ -82,7 +150,7 @@ impl LogFile {
                 rest => match self.reader.handle_tail(rest) {
                     Ok(Tail::Record(record)) => Ok(record),
                     Ok(Tail::Cut { line }) => {
-                        self.cut = Some(line);
+                        self.cut = Some(Cut::Line(line));
                         return Ok(None);
                     }
                     Err(error) => Err(error),
@@ -94,9 +162,45 @@ impl LogFile {
         }
     }
 
-    /// The line that was not written to its end, where there is one. Known at the end.
-    pub const fn cut(&self) -> Option<u64> {
-        self.cut
+    fn header(&mut self) -> Result<Header, LogError> {
+        match self.record_of_part()? {
+            Some(Record::Header(header)) => Ok(*header),
+            // The reader gives nothing else before the header.
+            _ => Err(self.content(ReadError::Empty)),
+        }
+    }
+
+    /// Opens the next part; false where it is not there.
+    fn go_on(&mut self, name: &str, sha256: Digest) -> Result<bool, LogError> {
+        let Some(path) = sibling(self.input.path(), name) else {
+            self.cut = Some(Cut::Part(name.into()));
+            return Ok(false);
+        };
+        self.input = match Input::open(&path) {
+            Ok(input) => input,
+            Err(LogError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                self.cut = Some(Cut::Part(path));
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        };
+        self.reader = Reader::new();
+        let header = self.header()?;
+        self.part += 1;
+        let expected = Part {
+            number: self.part,
+            previous: sha256,
+        };
+        if header.part != Some(expected) {
+            return Err(LogError::OtherPart { path });
+        }
+        self.parts.push(path);
+        Ok(true)
+    }
+
+    /// Where it breaks off, in a few words. Known at the end.
+    pub fn cut(&self) -> Option<String> {
+        self.cut.as_ref().map(ToString::to_string)
     }
 
     /// Whether the next record may have to be waited for.
@@ -110,6 +214,12 @@ impl LogFile {
             source,
         }
     }
+}
+
+/// The file called `name` beside `path`; `None` where the name leads anywhere else.
+pub(super) fn sibling(path: &Path, name: &str) -> Option<PathBuf> {
+    let plain = Path::new(name).file_name().is_some_and(|own| own == name);
+    plain.then(|| path.with_file_name(name))
 }
 
 impl From<LogError> for Failure {
@@ -131,6 +241,12 @@ impl From<LogError> for Failure {
                 }
             },
             LogError::Endless { line, path } => failure.with_remedy(cut_before(*line, path)),
+            LogError::NotFirst { .. } => {
+                failure.with_remedy("give the first part, which leads to the others")
+            }
+            LogError::OtherPart { .. } => {
+                failure.with_remedy("give the parts of one log in a folder of their own")
+            }
         }
     }
 }

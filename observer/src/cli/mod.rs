@@ -34,7 +34,6 @@ mod run;
 mod settings;
 #[cfg(target_os = "linux")]
 mod signals;
-#[cfg(target_os = "linux")]
 mod size;
 mod terminal;
 mod verify;

@@ -7,11 +7,15 @@ use std::time::Instant;
 use clap::{ArgAction, ValueEnum};
 
 use super::gate::{Gate, GateArgs};
+use super::size::parse_size;
 use super::terminal::Courteous;
 use super::{Exit, Failure, say};
 use crate::pipeline::Output;
 use crate::record::Header;
 use crate::sink::{Color, Detail, Jsonl, Lines, Outlet, WriteError};
+
+/// A log in smaller parts would be headers mostly.
+const SMALLEST_PART: u64 = 4 << 10;
 
 /// What is printed and written, and what the exit code tells.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -20,9 +24,14 @@ pub struct OutputArgs {
     /// Write the audit log to FILE (`-`: stdout)
     ///
     /// A new file is readable by its owner only; one that exists is emptied, as strace -o does.
-    /// With `-` the human lines go to stderr.
+    /// With `-` the human lines go to stderr. A file named .zst is compressed.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+    /// Go on in another file whenever one has reached SIZE: after audit.jsonl in audit.2.jsonl
+    ///
+    /// `observer replay audit.jsonl` reads all of them.
+    #[arg(long, value_name = "SIZE", value_parser = parse_full, requires = "log")]
+    rotate: Option<u64>,
     /// Show findings and the summary only
     #[arg(long, short, conflicts_with = "verbose")]
     quiet: bool,
@@ -98,8 +107,8 @@ impl OutputArgs {
         };
         Ok(Outputs {
             log: log.map(|outlet| match job {
-                Job::Run | Job::Live => Jsonl::live(outlet),
-                Job::Replay => Jsonl::made(outlet),
+                Job::Run | Job::Live => Jsonl::live(outlet).rotating(self.rotate),
+                Job::Replay => Jsonl::made(outlet).rotating(self.rotate),
             }),
             lines: Lines::new(lines, self.detail(), self.color.choose(on_stderr)),
             gate,
@@ -116,6 +125,12 @@ impl OutputArgs {
             (false, _) => Detail::Verbose,
         }
     }
+}
+
+fn parse_full(text: &str) -> Result<u64, String> {
+    let size = u64::try_from(parse_size(text)?).ok();
+    size.filter(|size| *size >= SMALLEST_PART)
+        .ok_or_else(|| "give at least 4KiB, such as 100MB".into())
 }
 
 impl ColorChoice {

@@ -49,9 +49,9 @@ impl Replay {
         let (end, read) = replay(&mut log, &mut pipeline, &mut outputs);
         pipeline.finish(end);
         drain(&mut pipeline, &mut outputs);
-        if let Some(line) = log.cut() {
+        if let Some(cut) = log.cut() {
             say(format_args!(
-                "{}: line {line} is cut; the rest is judged",
+                "{}: {cut}; the rest is judged",
                 self.file.display()
             ));
             outputs.note_incomplete();

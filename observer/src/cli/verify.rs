@@ -1,10 +1,11 @@
 //! `observer verify`: is a log as it was written?
 
-use std::io::Write as _;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::input::Input;
-use super::{Exit, Failure, LogError, judge, say};
+use super::log::sibling;
+use super::{Exit, Failure, LogError, judge, rules, say};
 use crate::record::{Altered, End, Verified, Verifier, VerifyError};
 
 /// Say whether audit logs are as they were written
@@ -34,38 +35,61 @@ struct Word {
     text: String,
 }
 
+impl Word {
+    const fn new(exit: Exit, text: String) -> Self {
+        Self { exit, text }
+    }
+}
+
 impl Verify {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let mut exit = Exit::Clean;
+        let mut seen = BTreeSet::new();
         for file in &self.files {
-            let word = match verify(file) {
-                Ok(verified) => word_of(&verified),
-                Err(Fault::Altered(altered)) => Word {
-                    exit: Exit::Findings,
-                    text: format!("altered: {altered}"),
-                },
-                Err(Fault::Log(error)) => {
-                    say(Failure::from(error));
-                    exit = exit.worse(Exit::Failed);
-                    continue;
-                }
-            };
-            exit = exit.worse(word.exit);
-            if !self.quiet {
-                let name = judge::name(file);
-                let line = format!("{}: {}\n", name.display(), word.text);
-                if let Err(error) = std::io::stdout().write_all(line.as_bytes()) {
-                    return match error.kind() {
-                        std::io::ErrorKind::BrokenPipe => Ok(exit),
-                        _ => Err(Failure::new(
-                            Exit::Failed,
-                            format_args!("cannot write to stdout: {error}"),
-                        )),
-                    };
-                }
+            let (mut file, mut before) = (file.clone(), None);
+            // A log in several parts, or what is left of it.
+            while seen.insert(file.canonicalize().unwrap_or_else(|_| file.clone())) {
+                let verified = match verify(&file) {
+                    Ok(verified) => verified,
+                    Err(fault) => {
+                        exit = exit.worse(self.tell_fault(&file, fault)?);
+                        break;
+                    }
+                };
+                let next = match &verified.end {
+                    End::Next(name) => sibling(&file, name),
+                    _ => None,
+                };
+                let word = word_of(&verified, before.as_ref(), next.as_deref());
+                exit = exit.worse(self.tell(&file, word)?);
+                let Some(next) = next.filter(|next| next.exists()) else {
+                    break;
+                };
+                (file, before) = (next, Some(verified));
             }
         }
         Ok(exit)
+    }
+
+    fn tell_fault(&self, file: &Path, fault: Fault) -> Result<Exit, Failure> {
+        match fault {
+            Fault::Altered(altered) => self.tell(
+                file,
+                Word::new(Exit::Findings, format!("altered: {altered}")),
+            ),
+            Fault::Log(error) => {
+                say(Failure::from(error));
+                Ok(Exit::Failed)
+            }
+        }
+    }
+
+    fn tell(&self, file: &Path, word: Word) -> Result<Exit, Failure> {
+        if !self.quiet {
+            let name = judge::name(file);
+            rules::print(&format!("{}: {}\n", name.display(), word.text))?;
+        }
+        Ok(word.exit)
     }
 }
 
@@ -105,37 +129,67 @@ fn verify(path: &Path) -> Result<Verified, Fault> {
     }
 }
 
-fn word_of(verified: &Verified) -> Word {
+/// What is said of a file that comes after `before` and goes on in `next`, where it does.
+fn word_of(verified: &Verified, before: Option<&Verified>, next: Option<&Path>) -> Word {
     let Verified { lines, bytes, .. } = verified;
-    let cut = |text| Word {
-        exit: Exit::Incomplete,
-        text,
-    };
-    match (&verified.end, &verified.seal) {
-        (_, None) => cut(format!(
-            "not sealed: {lines} lines, and nothing to hold them against"
-        )),
-        (End::Summary | End::Next(_), Some(seal)) => Word {
-            exit: Exit::Clean,
-            text: format!(
-                "whole: {lines} lines, {bytes} bytes; sha256 {}",
-                seal.sha256
-            ),
-        },
-        (End::Line, Some(_)) => cut(format!(
-            "cut: it breaks off after line {lines} (at byte {bytes}){}",
-            unsealed(verified)
-        )),
-        (End::Midst { line, offset }, Some(_)) => cut(format!(
-            "cut: it breaks off in the middle of line {line} (at byte {offset}){}",
-            unsealed(verified)
-        )),
+    if let Some(before) = before
+        && !follows(verified, before)
+    {
+        let text = "altered: it is not the part that follows";
+        return Word::new(Exit::Findings, text.into());
     }
+    let whole = match &verified.seal {
+        Some(seal) => format!("{lines} lines, {bytes} bytes; sha256 {}", seal.sha256),
+        None if verified.end == End::Line => {
+            let text = format!("not sealed: {lines} lines, and nothing to hold them against");
+            return Word::new(Exit::Incomplete, text);
+        }
+        None => String::new(),
+    };
+    let part = match verified.part {
+        1 => String::new(),
+        part => format!("part {part}, "),
+    };
+    match &verified.end {
+        End::Summary => Word::new(Exit::Clean, format!("{part}whole: {whole}")),
+        End::Next(name) if next.is_some_and(Path::exists) => Word::new(
+            Exit::Clean,
+            format!("{part}whole so far: {whole}; goes on in {name}"),
+        ),
+        End::Next(name) => Word::new(
+            Exit::Incomplete,
+            format!("{part}cut: it goes on in {name}, which is not there; {whole}"),
+        ),
+        End::Line => Word::new(
+            Exit::Incomplete,
+            format!(
+                "{part}cut: it breaks off after line {lines} (at byte {bytes}){}",
+                unsealed(verified)
+            ),
+        ),
+        End::Midst { line, offset } => Word::new(
+            Exit::Incomplete,
+            format!(
+                "{part}cut: it breaks off in the middle of line {line} (at byte {offset}){}",
+                unsealed(verified)
+            ),
+        ),
+    }
+}
+
+/// Whether a file is the part that comes after `before`.
+fn follows(verified: &Verified, before: &Verified) -> bool {
+    verified.part == before.part + 1
+        && verified.previous.is_some()
+        && verified.previous == before.seal.map(|seal| seal.sha256)
 }
 
 /// `; lines 1 to 64 are as they were written`, and what is not sealed.
 fn unsealed(verified: &Verified) -> String {
     let (sealed, lines) = (verified.sealed, verified.lines);
+    if sealed == 0 {
+        return "; none of its lines is sealed".into();
+    }
     let open = match lines - sealed {
         0 => String::new(),
         1 => format!(", line {lines} is not sealed"),

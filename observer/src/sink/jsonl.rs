@@ -1,5 +1,6 @@
 //! The audit log: one record a line.
 
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{Outlet, WriteError};
@@ -15,6 +16,12 @@ pub struct Jsonl {
     chain: Chain,
     /// When the last seal was due by the clock; `None` where none ever is.
     sealed: Option<Instant>,
+    /// The size at which a file is full.
+    full: Option<u64>,
+    header: Option<Header>,
+    /// The first file, and how many there are.
+    first: PathBuf,
+    parts: u32,
 }
 
 impl Jsonl {
@@ -29,10 +36,21 @@ impl Jsonl {
     /// A log that is made from another: the same from the same, down to the byte.
     pub fn made(outlet: Outlet) -> Self {
         Self {
+            first: outlet.path().into(),
             outlet,
             chain: Chain::new(),
             sealed: None,
+            full: None,
+            header: None,
+            parts: 1,
         }
+    }
+
+    /// This log, which goes on in another file whenever one has reached `full` bytes: that of
+    /// `audit.jsonl` in `audit.2.jsonl`.
+    #[must_use]
+    pub fn rotating(self, full: Option<u64>) -> Self {
+        Self { full, ..self }
     }
 
     /// Writes the first line, at once: a log is a log from its beginning.
@@ -40,6 +58,9 @@ impl Jsonl {
     /// # Errors
     /// As [`Outlet::flush`].
     pub fn begin(&mut self, header: Header) -> Result<(), WriteError> {
+        if self.full.is_some() {
+            self.header = Some(header.clone());
+        }
         self.append(&Record::Header(Box::new(header)))?;
         self.outlet.flush()
     }
@@ -75,6 +96,42 @@ impl Jsonl {
     }
 
     fn append(&mut self, record: &Record) -> Result<(), WriteError> {
+        let rotated = match self.full {
+            Some(full) if self.outlet.size() >= full => self.rotate(),
+            _ => Ok(()),
+        };
+        self.write(record).and(rotated)
+    }
+
+    /// Goes on in the next file. Where it cannot be created, this one is kept, however it grows.
+    fn rotate(&mut self) -> Result<(), WriteError> {
+        let Some(header) = &self.header else {
+            return Ok(());
+        };
+        let path = part(&self.first, self.parts + 1);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let next = match Outlet::create(&path) {
+            Ok(outlet) => outlet,
+            Err(error) => {
+                self.full = None;
+                return Err(error);
+            }
+        };
+        let (chain, mut begun) = (&mut self.chain, None);
+        let ended = self.outlet.append(|out| {
+            begun = Some(chain.rotate(header, &name, out));
+        });
+        ended.and_then(|()| self.outlet.flush())?;
+        let Some(header) = begun else {
+            // The log has failed before.
+            return Ok(());
+        };
+        self.parts += 1;
+        self.outlet = next;
+        self.write(&Record::Header(Box::new(header)))
+    }
+
+    fn write(&mut self, record: &Record) -> Result<(), WriteError> {
         let chain = &mut self.chain;
         self.outlet.append(|out| chain.write_line(record, out))
     }
@@ -87,5 +144,38 @@ impl Jsonl {
         self.sealed = Some(now);
         let chain = &mut self.chain;
         self.outlet.append(|out| chain.write_seal(out))
+    }
+}
+
+/// The name of a log's part: `audit.2.jsonl` of `audit.jsonl`, `audit.2.jsonl.zst` of
+/// `audit.jsonl.zst`.
+fn part(first: &Path, number: u32) -> PathBuf {
+    let name = first.file_name().unwrap_or_default().to_string_lossy();
+    let (name, zst) = match name.strip_suffix(".zst") {
+        Some(name) => (name, ".zst"),
+        None => (&*name, ""),
+    };
+    let (stem, ending) = match name.rfind('.') {
+        Some(dot) if dot > 0 => name.split_at(dot),
+        _ => (name, ""),
+    };
+    first.with_file_name(format!("{stem}.{number}{ending}{zst}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_named_after_the_first() {
+        for (first, second) in [
+            ("audit.jsonl", "audit.2.jsonl"),
+            ("a/b.c/audit.jsonl.zst", "a/b.c/audit.2.jsonl.zst"),
+            ("audit", "audit.2"),
+            (".audit", ".audit.2"),
+            ("audit.zst", "audit.2.zst"),
+        ] {
+            assert_eq!(part(Path::new(first), 2), Path::new(second));
+        }
     }
 }
