@@ -8,7 +8,7 @@
 //!
 //! Everything from [`stream`] to [`record`] is pure: no clock, no file, no thread; time comes in
 //! with each event. [`pipeline`] joins the pure layers; behind it [`policy`] judges by a team's own
-//! rules, equally pure. [`wording`] is how all of them speak to people, and [`cli`] joins them to
+//! rules, equally pure, and [`redact`] hides what is not to be written down. [`wording`] is how all of them speak to people, and [`cli`] joins them to
 //! the world.
 
 pub mod capture;
@@ -17,6 +17,7 @@ pub mod jsonrpc;
 pub mod pipeline;
 pub mod policy;
 pub mod record;
+pub mod redact;
 pub mod session;
 pub mod sink;
 pub mod stream;

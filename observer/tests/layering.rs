@@ -10,19 +10,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers of `observer/src`. Each may name itself and those before it, nothing else.
-const LAYERS: [&str; 11] = [
-    "capture", "stream", "jsonrpc", "session", "verdict", "record", "wording", "pipeline",
-    "policy", "sink", "cli",
+const LAYERS: [&str; 12] = [
+    "capture", "stream", "jsonrpc", "session", "verdict", "record", "wording", "redact",
+    "pipeline", "policy", "sink", "cli",
 ];
 
 /// No clock, no I/O, no thread: these deny the lists in `clippy.toml` for themselves.
-const PURE: [&str; 8] = [
-    "stream", "jsonrpc", "session", "verdict", "record", "wording", "pipeline", "policy",
+const PURE: [&str; 9] = [
+    "stream", "jsonrpc", "session", "verdict", "record", "wording", "redact", "pipeline", "policy",
 ];
 
 /// Of `capture`, the other layers know the contract alone, never a backend. `cli` starts them.
-const CONTRACT_ONLY: [&str; 9] = [
-    "stream", "jsonrpc", "session", "verdict", "record", "wording", "pipeline", "policy", "sink",
+const CONTRACT_ONLY: [&str; 10] = [
+    "stream", "jsonrpc", "session", "verdict", "record", "wording", "redact", "pipeline", "policy",
+    "sink",
 ];
 
 /// What a reader can hold in the head, with room for a file's tests.

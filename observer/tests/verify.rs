@@ -28,7 +28,10 @@ impl Lab {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_observer"));
-        command.args(args).current_dir(self.0.path());
+        command
+            .args(args)
+            .current_dir(self.0.path())
+            .env_remove("CI");
         command
     }
 

@@ -24,6 +24,7 @@ mod judge;
 mod live;
 mod log;
 mod output;
+mod payload;
 mod policy;
 #[cfg(target_os = "linux")]
 mod remedy;
@@ -50,6 +51,7 @@ pub use failure::Failure;
 pub use gate::GateArgs;
 pub use log::{LogError, LogFile};
 pub use output::{ColorChoice, Job, OutputArgs, Outputs};
+pub use payload::PayloadArgs;
 pub use settings::{SettingsArgs, parse_duration};
 
 /// Watch MCP over stdio from outside, and name the tool calls that a host abandoned

@@ -7,11 +7,13 @@ use std::time::Instant;
 use clap::{ArgAction, ValueEnum};
 
 use super::gate::{Gate, GateArgs};
+use super::payload::PayloadArgs;
 use super::size::parse_size;
 use super::terminal::Courteous;
 use super::{Exit, Failure, say};
 use crate::pipeline::Output;
 use crate::record::Header;
+use crate::redact::Redactor;
 use crate::sink::{Color, Detail, Jsonl, Lines, Outlet, WriteError};
 
 /// A log in smaller parts would be headers mostly.
@@ -43,6 +45,8 @@ pub struct OutputArgs {
     color: ColorChoice,
     #[command(flatten)]
     gate: GateArgs,
+    #[command(flatten)]
+    payload: PayloadArgs,
 }
 
 /// When to colour.
@@ -89,10 +93,12 @@ impl OutputArgs {
     /// # Errors
     /// Where the audit log cannot be opened.
     pub fn open(&self, job: Job) -> Result<Outputs, Failure> {
-        let gate = self.gate.open().map_err(|failure| match job {
+        let of_job = |failure: Failure| match job {
             Job::Run => failure.with_exit(Exit::ObserverFailed),
             Job::Live | Job::Replay => failure,
-        })?;
+        };
+        let gate = self.gate.open().map_err(of_job)?;
+        let redactor = self.payload.redactor().map_err(of_job)?;
         let log_on_stdout = self.log.as_deref() == Some(Path::new("-"));
         let log = match self.log_file() {
             Some(path) => Some(Outlet::create(path).map_err(|error| unwritable(&error, job))?),
@@ -112,6 +118,7 @@ impl OutputArgs {
             }),
             lines: Lines::new(lines, self.detail(), self.color.choose(on_stderr)),
             gate,
+            redactor,
             job,
             write_failed: false,
             unread: false,
@@ -156,6 +163,7 @@ pub struct Outputs {
     log: Option<Jsonl>,
     lines: Lines,
     gate: Gate,
+    redactor: Option<Redactor>,
     job: Job,
     write_failed: bool,
     unread: bool,
@@ -163,9 +171,19 @@ pub struct Outputs {
 
 impl Outputs {
     /// Begins the audit log, where one is wanted.
-    pub fn begin(&mut self, header: Header) {
+    pub fn begin(&mut self, mut header: Header) {
+        if let Some(redactor) = &mut self.redactor {
+            redactor.note_source(header.payload);
+            header.payload = redactor.payload();
+            header.scope = header.scope.map(|scope| redactor.scope(scope));
+        }
         let written = self.log.as_mut().map_or(Ok(()), |log| log.begin(header));
         self.note_log(written);
+    }
+
+    /// What hides what the outputs must not show, once they have begun.
+    pub fn redactor(&self) -> Option<Redactor> {
+        self.redactor.clone()
     }
 
     /// Takes what came out of the pipeline.

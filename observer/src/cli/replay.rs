@@ -45,7 +45,8 @@ impl Replay {
             part: None,
             ..header
         });
-        let mut pipeline = Pipeline::new(session::Settings::default(), settings);
+        let mut pipeline =
+            Pipeline::new(session::Settings::default(), settings).redacting(outputs.redactor());
         let (end, read) = replay(&mut log, &mut pipeline, &mut outputs);
         pipeline.finish(end);
         drain(&mut pipeline, &mut outputs);

@@ -61,7 +61,7 @@ impl Verify {
                     _ => None,
                 };
                 let word = word_of(&verified, before.as_ref(), next.as_deref());
-                exit = exit.worse(self.tell(&file, word)?);
+                exit = exit.worse(self.tell(&file, &word)?);
                 let Some(next) = next.filter(|next| next.exists()) else {
                     break;
                 };
@@ -75,7 +75,7 @@ impl Verify {
         match fault {
             Fault::Altered(altered) => self.tell(
                 file,
-                Word::new(Exit::Findings, format!("altered: {altered}")),
+                &Word::new(Exit::Findings, format!("altered: {altered}")),
             ),
             Fault::Log(error) => {
                 say(Failure::from(error));
@@ -84,7 +84,7 @@ impl Verify {
         }
     }
 
-    fn tell(&self, file: &Path, word: Word) -> Result<Exit, Failure> {
+    fn tell(&self, file: &Path, word: &Word) -> Result<Exit, Failure> {
         if !self.quiet {
             let name = judge::name(file);
             rules::print(&format!("{}: {}\n", name.display(), word.text))?;

@@ -38,9 +38,12 @@ impl Digest {
         }
         Some(Self(digest))
     }
+}
 
-    pub(super) fn of(hasher: &Sha256) -> Self {
-        Self(hasher.clone().finalize().into())
+impl From<Sha256> for Digest {
+    /// Of what the hasher was given.
+    fn from(hasher: Sha256) -> Self {
+        Self(hasher.finalize().into())
     }
 }
 
@@ -228,7 +231,7 @@ impl Held {
         Seal {
             lines: self.lines,
             bytes: self.bytes,
-            sha256: Digest::of(&self.hasher),
+            sha256: self.hasher.clone().into(),
         }
     }
 }

@@ -76,14 +76,14 @@ impl Backend {
 }
 
 /// How much of the messages' content is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Payload {
-    /// All of it.
+    /// All of it, save what looks like a secret.
     #[default]
     Full,
     /// Strings that no verdict needs are replaced by their hash and size.
     Redacted,
-    /// Strings that no verdict needs are dropped.
+    /// Only what a verdict reads; what it compares is replaced by one hash.
     None,
 }
 

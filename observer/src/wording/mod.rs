@@ -11,5 +11,5 @@ mod text;
 
 pub(crate) use glob::Glob;
 pub(crate) use parties::{Known, Parties, Sides};
-pub(crate) use program::Names;
+pub(crate) use program::{Names, told_by};
 pub(crate) use text::{count, observed, parse_duration, size, span, time};
