@@ -8,11 +8,12 @@
 //!
 //! Everything from [`stream`] to [`record`] is pure: no clock, no file, no thread; time comes in
 //! with each event. [`pipeline`] joins the pure layers; behind it [`policy`] judges by a team's own
-//! rules, equally pure, and [`redact`] hides what is not to be written down. [`wording`] is how all of them speak to people, and [`cli`] joins them to
+//! rules, equally pure, [`compare`] lays two runs beside each other, and [`redact`] hides what is not to be written down. [`wording`] is how all of them speak to people, and [`cli`] joins them to
 //! the world.
 
 pub mod capture;
 pub mod cli;
+pub mod compare;
 pub mod jsonrpc;
 pub mod pipeline;
 pub mod policy;

@@ -10,20 +10,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers of `observer/src`. Each may name itself and those before it, nothing else.
-const LAYERS: [&str; 12] = [
+const LAYERS: [&str; 13] = [
     "capture", "stream", "jsonrpc", "session", "verdict", "record", "wording", "redact",
-    "pipeline", "policy", "sink", "cli",
+    "pipeline", "policy", "compare", "sink", "cli",
 ];
 
 /// No clock, no I/O, no thread: these deny the lists in `clippy.toml` for themselves.
-const PURE: [&str; 9] = [
+const PURE: [&str; 10] = [
     "stream", "jsonrpc", "session", "verdict", "record", "wording", "redact", "pipeline", "policy",
+    "compare",
 ];
 
 /// Of `capture`, the other layers know the contract alone, never a backend. `cli` starts them.
-const CONTRACT_ONLY: [&str; 10] = [
+const CONTRACT_ONLY: [&str; 11] = [
     "stream", "jsonrpc", "session", "verdict", "record", "wording", "redact", "pipeline", "policy",
-    "sink",
+    "compare", "sink",
 ];
 
 /// What a reader can hold in the head, with room for a file's tests.

@@ -150,7 +150,8 @@ fn the_options_say_what_is_hidden() {
     );
     assert!(!lines.contains("hunter2"), "{lines}");
     let (log, _) = replay(&["--show-secrets"], None);
-    assert_eq!(log.matches("hunter2").count(), 4);
+    // In the scope, the process, the message, the noise, and the finding about it.
+    assert_eq!(log.matches("hunter2").count(), 5);
     let (log, _) = replay(&["--redact-key", "NOTE"], None);
     assert!(!log.contains("world") && log.contains("hello"));
     for (options, ci, payload) in [

@@ -12,6 +12,7 @@ mod check;
 mod command;
 #[cfg(target_os = "linux")]
 mod demo;
+mod diff;
 #[cfg(target_os = "linux")]
 mod doctor;
 mod exit;
@@ -81,6 +82,7 @@ enum Command {
     Replay(replay::Replay),
     Check(check::Check),
     Verify(verify::Verify),
+    Diff(diff::Diff),
     Policy(policy::Policy),
     Rules(rules::Rules),
     Explain(explain::Explain),
@@ -130,6 +132,7 @@ impl Cli {
             Command::Replay(replay) => replay.execute(),
             Command::Check(check) => check.execute(),
             Command::Verify(verify) => verify.execute(),
+            Command::Diff(diff) => diff.execute(),
             Command::Policy(policy) => policy.execute(),
             Command::Rules(rules) => rules.execute(),
             Command::Explain(explain) => explain.execute(),

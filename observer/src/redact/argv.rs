@@ -60,7 +60,7 @@ impl Redactor {
             return;
         }
         let letter = arg.starts_with('-').then(|| arg.chars().nth(1)).flatten();
-        *arg = match letter.filter(|char| char.is_ascii_alphabetic()) {
+        *arg = match letter.filter(char::is_ascii_alphabetic) {
             Some(letter) => format!("-{letter}{}", self.mark_text(&arg[2..])),
             None => self.mark_text(arg),
         };

@@ -35,9 +35,7 @@ impl Key {
                 .for_each(|(byte, key)| *byte ^= key);
             Sha256::new().chain_update(block)
         };
-        let inner = parts
-            .iter()
-            .fold(padded(0x36), |hasher, part| hasher.chain_update(part));
+        let inner = parts.iter().fold(padded(0x36), Sha256::chain_update);
         Digest::from(padded(0x5c).chain_update(inner.finalize()))
     }
 }

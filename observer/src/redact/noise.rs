@@ -70,7 +70,7 @@ fn word(text: &str, out: &mut Vec<u8>) -> usize {
         .find(|char: char| !char.is_alphabetic())
         .unwrap_or(text.len());
     match KEPT.contains(&&text[..length]) {
-        true => out.extend_from_slice(text[..length].as_bytes()),
+        true => out.extend_from_slice(&text.as_bytes()[..length]),
         false => out.resize(out.len() + length, b'x'),
     }
     length
