@@ -38,9 +38,18 @@ fn a_host_that_began_to_abandon_calls_is_worse() {
     );
     assert!(text.contains("codex-mcp-client 0.163.0"), "{text}");
     // The other way round it has mended its ways.
-    let (code, text) = diff(&[&new, &old]);
+    let abandoned = ["--rule", "abandoned-call"];
+    let (code, text) = diff(&[&abandoned[..], &[&new, &old]].concat());
     assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("  stopped  abandoned-call  tools/call slow  2 of 3 -> 0 of 3"),
+        "{text}"
+    );
     assert!(text.ends_with("not worse\n"), "{text}");
+    // Only now it shows that the server does not listen.
+    let (code, text) = diff(&[&new, &old]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("! started  cancel-ignored "), "{text}");
     let (code, text) = diff(&[&new, &new]);
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("no change; "), "{text}");

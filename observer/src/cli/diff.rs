@@ -3,12 +3,18 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use clap::builder::PossibleValuesParser;
 use serde_json::{Value, json};
 
 use super::{Exit, Failure, SettingsArgs, judge, rules, say};
 use crate::compare::{Change, Count, Tally, Turn, compare};
 use crate::record::Word;
+use crate::verdict;
 use crate::wording::observed;
+
+fn names() -> impl Iterator<Item = &'static str> {
+    verdict::rules().map(|rule| rule.name)
+}
 
 /// Compare two audit logs: which calls are abandoned now, and were not
 ///
@@ -16,10 +22,14 @@ use crate::wording::observed;
 /// the share of a tool's calls, not by their number. Exits with 1 where it got worse: a finding of
 /// severity warning or error started, or became more. What is only in NEW counts as started.
 ///
+/// The rules of servers count as those of hosts do: a host that now cancels shows a server that does
+/// not listen. --rule asks about one thing only.
+///
 /// Exits with 3 where one of the two has no MCP message: then there is nothing to compare.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   observer diff codex-0.163.jsonl codex-0.171.jsonl
+  observer diff --rule abandoned-call before.jsonl after.jsonl
   observer diff --json before.jsonl after.jsonl | jq '.changes[]'")]
 pub(super) struct Diff {
     /// The earlier log (`-`: stdin)
@@ -28,6 +38,9 @@ pub(super) struct Diff {
     /// The later log
     #[arg(value_name = "NEW")]
     new: PathBuf,
+    /// Compare this rule only; can be given several times
+    #[arg(long, value_name = "RULE", value_parser = PossibleValuesParser::new(names()))]
+    rule: Vec<String>,
     #[command(flatten)]
     settings: SettingsArgs,
     /// Print nothing; the exit code tells
@@ -42,7 +55,10 @@ impl Diff {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let (old, of_old) = self.tally(&self.old)?;
         let (new, of_new) = self.tally(&self.new)?;
-        let changes = compare(&old, &new);
+        let mut changes = compare(&old, &new);
+        changes.retain(|change| {
+            self.rule.is_empty() || self.rule.iter().any(|rule| rule == change.rule)
+        });
         let worse = changes.iter().any(Change::is_worse);
         let logs = [(self.old.as_path(), &old), (self.new.as_path(), &new)];
         if self.json {
