@@ -2,7 +2,6 @@
 //! can read it, files and exit codes.
 #![expect(
     clippy::expect_used,
-    clippy::panic,
     reason = "a test fails by panicking, in its helpers too"
 )]
 
