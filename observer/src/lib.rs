@@ -8,7 +8,9 @@
 //!
 //! Everything from [`stream`] to [`record`] is pure: no clock, no file, no thread; time comes in
 //! with each event. [`pipeline`] joins the pure layers; behind it [`policy`] judges by a team's own
-//! rules, equally pure, [`compare`] lays two runs beside each other, and [`redact`] hides what is not to be written down. [`wording`] is how all of them speak to people, and [`cli`] joins them to
+//! rules, [`compare`] lays two runs beside each other and [`report`] makes documents, equally pure.
+//! [`redact`] hides what is not to be written down, [`wording`] is how all of them speak to people,
+//! and [`cli`] joins them to
 //! the world.
 
 pub mod capture;
@@ -19,6 +21,7 @@ pub mod pipeline;
 pub mod policy;
 pub mod record;
 pub mod redact;
+pub mod report;
 pub mod session;
 pub mod sink;
 pub mod stream;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{LogError, LogFile, SettingsArgs};
 use crate::capture::Timestamp;
 use crate::pipeline::{Output, Pipeline};
+use crate::record::Header;
 use crate::session;
 
 /// A log that has been read to where it can be read.
@@ -33,9 +34,19 @@ impl Judged {
 pub(super) fn judge(
     path: &Path,
     settings: &SettingsArgs,
-    mut take: impl FnMut(&Output),
+    take: impl FnMut(&Output),
 ) -> Result<Judged, LogError> {
-    let (mut log, header) = LogFile::open(path)?;
+    let (log, header) = LogFile::open(path)?;
+    Ok(judge_open(log, header, settings, take))
+}
+
+/// As [`judge`], of a log that is open.
+pub(super) fn judge_open(
+    mut log: LogFile,
+    header: Header,
+    settings: &SettingsArgs,
+    mut take: impl FnMut(&Output),
+) -> Judged {
     let settings = settings.apply(header.settings.unwrap_or_default());
     let mut pipeline = Pipeline::new(session::Settings::default(), settings);
     let mut drain = |pipeline: &mut Pipeline| {
@@ -58,11 +69,11 @@ pub(super) fn judge(
     };
     pipeline.finish(end);
     drain(&mut pipeline);
-    Ok(Judged {
+    Judged {
         cut: log.cut(),
         parts: log.parts().to_vec(),
         damage,
-    })
+    }
 }
 
 /// How a log is called; `-` is stdin.

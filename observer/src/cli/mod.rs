@@ -30,6 +30,7 @@ mod policy;
 #[cfg(target_os = "linux")]
 mod remedy;
 mod replay;
+mod report;
 mod rules;
 #[cfg(target_os = "linux")]
 mod run;
@@ -83,6 +84,7 @@ enum Command {
     Check(check::Check),
     Verify(verify::Verify),
     Diff(diff::Diff),
+    Report(report::Report),
     Policy(policy::Policy),
     Rules(rules::Rules),
     Explain(explain::Explain),
@@ -133,6 +135,7 @@ impl Cli {
             Command::Check(check) => check.execute(),
             Command::Verify(verify) => verify.execute(),
             Command::Diff(diff) => diff.execute(),
+            Command::Report(report) => report.execute(),
             Command::Policy(policy) => policy.execute(),
             Command::Rules(rules) => rules.execute(),
             Command::Explain(explain) => explain.execute(),

@@ -163,9 +163,9 @@ mod tests {
         assert_eq!(settings.deadlines["slow"], Duration::from_secs(30));
         assert_eq!(settings.hosts[0].title, "Mine");
         assert!(
-            read_hosts(&file("bad.toml", "[[host]]\nnam = 1\n"))
+            read_hosts(&file("bad.toml", &format!("{host}nickname = 1\n")))
                 .unwrap_err()
-                .contains("nam")
+                .contains("nickname")
         );
         assert!(read_settings("/nowhere/at/all").is_err());
     }

@@ -9,6 +9,7 @@ mod fail_on;
 mod file;
 mod inspection;
 mod nearest;
+mod ruling;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,8 +21,9 @@ use crate::wording::Glob;
 
 pub use fail_on::FailOn;
 pub use file::PolicyError;
-pub use inspection::{Inspection, Objection, Ruling, Subject};
+pub use inspection::Inspection;
 pub(crate) use nearest::nearest;
+pub use ruling::{Objection, Ruling, Subject};
 
 /// The policy that holds where none is given, as a file with comments.
 pub const TEMPLATE: &str = include_str!("template.toml");
@@ -74,6 +76,17 @@ pub enum Level {
     Warn,
     /// It fails the run.
     Deny,
+}
+
+impl Level {
+    /// As a policy spells it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Warn => "warn",
+            Self::Deny => "deny",
+        }
+    }
 }
 
 /// The levels of the rules that are not named.

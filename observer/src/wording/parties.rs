@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Names, observed};
+use crate::capture::Pid;
 use crate::jsonrpc::{Frame, Id, Kind, Message, as_str, path};
 use crate::session::{ConnId, ConnectionChange, Event, Party, Side};
 
@@ -11,6 +12,7 @@ const NAME: usize = 80;
 
 const MODERN_CLIENT: [&str; 2] = ["_meta", "io.modelcontextprotocol/clientInfo"];
 const MODERN_SERVER: [&str; 2] = ["_meta", "io.modelcontextprotocol/serverInfo"];
+const MODERN_REVISION: [&str; 2] = ["_meta", "io.modelcontextprotocol/protocolVersion"];
 
 /// All connections of a log, and who speaks on them.
 #[derive(Debug, Default)]
@@ -24,6 +26,8 @@ pub(crate) struct Parties {
 pub(crate) struct Sides {
     pub(crate) host: Known,
     pub(crate) server: Known,
+    /// The revision of MCP that they speak.
+    pub(crate) revision: Option<String>,
     /// The `initialize` that is not answered yet.
     asked: Option<Id>,
 }
@@ -90,6 +94,11 @@ impl Parties {
         self.by_conn.get(&conn)
     }
 
+    /// What a process is called.
+    pub(crate) fn process(&self, pid: Pid) -> String {
+        self.names.of(pid)
+    }
+
     /// All connections.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ConnId, &Sides)> {
         self.by_conn.iter().map(|(conn, sides)| (*conn, sides))
@@ -112,6 +121,7 @@ impl Sides {
                     self.host.name_from(params, &["clientInfo"]);
                 } else {
                     self.host.name_from(params, &MODERN_CLIENT);
+                    self.revision_from(params, &MODERN_REVISION);
                 }
             }
             (Kind::Response { id: Some(id), .. }, Side::Server) => {
@@ -120,10 +130,19 @@ impl Sides {
                 };
                 if self.asked.as_ref() == Some(id) {
                     self.server.name_from(result, &["serverInfo"]);
+                    self.revision_from(result, &["protocolVersion"]);
                 }
                 self.server.name_from(result, &MODERN_SERVER);
             }
             _ => {}
+        }
+    }
+}
+
+impl Sides {
+    fn revision_from(&mut self, json: &str, member: &[&str]) {
+        if let Some(revision) = path(json, member).and_then(as_str) {
+            self.revision = Some(observed(&revision, NAME));
         }
     }
 }
@@ -155,7 +174,6 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::capture::Pid;
     use crate::session::Transport;
 
     fn message(from: Side, text: &str) -> Event {

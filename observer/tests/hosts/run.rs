@@ -27,6 +27,8 @@ pub(crate) struct Plan {
 enum Observer {
     /// `observer run`, with more words between it and the host.
     Around(&'static str),
+    /// In a script that the host is started by.
+    Within(String),
     /// `observer attach`, once the server runs.
     Attached,
     /// Elsewhere: the test starts it.
@@ -57,19 +59,25 @@ impl Plan {
     }
 
     /// The host is started by this command, inside `observer run`.
-    pub(crate) const fn inside(mut self, command: &'static str) -> Self {
+    pub(crate) fn inside(mut self, command: &'static str) -> Self {
         self.observer = Observer::Around(command);
         self
     }
 
+    /// The host is the last words of this command line, which starts the observer itself.
+    pub(crate) fn within(mut self, command: String) -> Self {
+        self.observer = Observer::Within(command);
+        self
+    }
+
     /// The observer attaches itself to the running host.
-    pub(crate) const fn attached(mut self) -> Self {
+    pub(crate) fn attached(mut self) -> Self {
         self.observer = Observer::Attached;
         self
     }
 
     /// The host runs as if there were no observer.
-    pub(crate) const fn unobserved(mut self) -> Self {
+    pub(crate) fn unobserved(mut self) -> Self {
         self.observer = Observer::Elsewhere;
         self
     }
@@ -103,6 +111,7 @@ impl Plan {
             Observer::Around(inner) => command.arg("--under").arg(format!(
                 "'{observer}' run --quiet --log {{out}}/audit.jsonl -- {inner}"
             )),
+            Observer::Within(words) => command.arg("--under").arg(words),
             Observer::Attached => command.arg("--beside").arg(format!(
                 "'{observer}' attach --quiet --log {{out}}/audit.jsonl {{pid}}"
             )),
@@ -156,6 +165,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// The folder with all that the run left.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.out
+    }
+
     /// The observer's log of it.
     pub(crate) fn log(&self) -> PathBuf {
         self.out.join("audit.jsonl")
