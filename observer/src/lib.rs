@@ -10,8 +10,8 @@
 //! with each event. [`pipeline`] joins the pure layers; behind it [`policy`] judges by a team's own
 //! rules, [`compare`] lays two runs beside each other and [`report`] makes documents, equally pure.
 //! [`redact`] hides what is not to be written down, [`wording`] is how all of them speak to people,
-//! and [`cli`] joins them to
-//! the world.
+//! [`cli`] joins them to the world, and the live view, [`tui`], stands beside the sinks: it takes
+//! what they take.
 
 pub mod capture;
 pub mod cli;
@@ -25,5 +25,6 @@ pub mod report;
 pub mod session;
 pub mod sink;
 pub mod stream;
+pub mod tui;
 pub mod verdict;
 pub mod wording;

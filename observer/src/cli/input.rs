@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::LogError;
@@ -21,6 +22,9 @@ pub(super) struct Input {
     reader: BufReader<Box<dyn Read>>,
     line: Vec<u8>,
     lines: u64,
+    /// Position after the line that was read last.
+    offset: u64,
+    compressed: bool,
 }
 
 impl Input {
@@ -54,6 +58,8 @@ impl Input {
             reader: BufReader::with_capacity(BLOCK, source),
             line: Vec::new(),
             lines: 0,
+            offset: 0,
+            compressed,
         })
     }
 
@@ -78,6 +84,7 @@ impl Input {
             .take(LONGEST_LINE)
             .read_until(b'\n', &mut self.line);
         let read = read.map_err(|error| failed("read", &self.path, error))?;
+        self.offset += read as u64;
         if read as u64 == LONGEST_LINE && !self.line.ends_with(b"\n") {
             return Err(LogError::Endless {
                 path: self.path.clone(),
@@ -85,6 +92,12 @@ impl Input {
             });
         }
         Ok(&self.line)
+    }
+
+    /// Where the last line lies in the file; `None` in a compressed one.
+    pub(super) fn place(&self) -> Option<Range<u64>> {
+        let start = self.offset - self.line.len() as u64;
+        (!self.compressed).then_some(start..self.offset)
     }
 
     /// Whether the next line may have to be waited for.

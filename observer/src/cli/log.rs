@@ -9,6 +9,7 @@ use thiserror::Error;
 use super::input::{Input, LONGEST_LINE};
 use super::{Exit, Failure};
 use crate::record::{Digest, Header, Part, ReadError, Reader, Record, Tail};
+use crate::tui::LogPlace;
 
 /// A failure to read a log.
 #[derive(Debug, Error)]
@@ -201,6 +202,16 @@ impl LogFile {
     /// Where it breaks off, in a few words. Known at the end.
     pub fn cut(&self) -> Option<String> {
         self.cut.as_ref().map(ToString::to_string)
+    }
+
+    /// Where the last record lies in the file that was opened; `None` where it cannot be read
+    /// there: the file is compressed, or another part holds it.
+    pub fn place(&self) -> Option<LogPlace> {
+        let place = self.input.place().filter(|_| self.part == 1)?;
+        Some(LogPlace {
+            offset: place.start,
+            bytes: place.end - place.start,
+        })
     }
 
     /// Whether the next record may have to be waited for.

@@ -40,6 +40,7 @@ mod signals;
 mod size;
 mod terminal;
 mod verify;
+mod view;
 #[cfg(target_os = "linux")]
 mod watch;
 
@@ -54,7 +55,7 @@ pub use gate::GateArgs;
 pub use log::{LogError, LogFile};
 pub use output::{ColorChoice, Job, OutputArgs, Outputs};
 pub use payload::PayloadArgs;
-pub use settings::{SettingsArgs, parse_duration};
+pub use settings::SettingsArgs;
 
 /// Watch MCP over stdio from outside, and name the tool calls that a host abandoned
 ///
@@ -150,6 +151,10 @@ pub fn is_run(args: &[OsString]) -> bool {
 
 /// Says something on stderr, on a line of its own. A closed stderr is no reason to end.
 pub fn say(message: impl std::fmt::Display) {
+    // A line in the middle of the live view would help nobody; it is printed when that is over.
+    if crate::tui::postpone(format!("observer: {message}")) {
+        return;
+    }
     let _ = writeln!(std::io::stderr(), "observer: {message}");
 }
 

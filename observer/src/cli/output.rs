@@ -10,11 +10,16 @@ use super::gate::{Gate, GateArgs};
 use super::payload::PayloadArgs;
 use super::size::parse_size;
 use super::terminal::Courteous;
+use super::view::{View, ViewArgs};
 use super::{Exit, Failure, say};
+use crate::capture::Clock;
+#[cfg(target_os = "linux")]
+use crate::capture::spawn::Streams;
 use crate::pipeline::Output;
 use crate::record::Header;
 use crate::redact::Redactor;
 use crate::sink::{Color, Detail, Jsonl, Lines, Outlet, WriteError};
+use crate::tui::LogPlace;
 
 /// A log in smaller parts would be headers mostly.
 const SMALLEST_PART: u64 = 4 << 10;
@@ -47,6 +52,8 @@ pub struct OutputArgs {
     gate: GateArgs,
     #[command(flatten)]
     payload: PayloadArgs,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 /// When to colour.
@@ -100,6 +107,8 @@ impl OutputArgs {
         let gate = self.gate.open().map_err(of_job)?;
         let redactor = self.payload.redactor().map_err(of_job)?;
         let log_on_stdout = self.log.as_deref() == Some(Path::new("-"));
+        let plain = self.detail() != Detail::Normal || log_on_stdout;
+        let view = self.view.open(job, plain, self.log_file())?;
         let log = match self.log_file() {
             Some(path) => Some(Outlet::create(path).map_err(|error| unwritable(&error, job))?),
             None => log_on_stdout.then(Outlet::stdout),
@@ -117,6 +126,7 @@ impl OutputArgs {
                 Job::Replay => Jsonl::made(outlet).rotating(self.rotate),
             }),
             lines: Lines::new(lines, self.detail(), self.color.choose(on_stderr)),
+            view,
             gate,
             redactor,
             job,
@@ -162,6 +172,7 @@ impl ColorChoice {
 pub struct Outputs {
     log: Option<Jsonl>,
     lines: Lines,
+    view: View,
     gate: Gate,
     redactor: Option<Redactor>,
     job: Job,
@@ -170,12 +181,16 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Begins the audit log, where one is wanted.
-    pub fn begin(&mut self, mut header: Header) {
+    /// Begins the audit log, where one is wanted, and the live view. `clock` tells the time of an
+    /// observation that goes on.
+    pub fn begin(&mut self, mut header: Header, clock: Option<Clock>) {
         if let Some(redactor) = &mut self.redactor {
             redactor.note_source(header.payload);
             header.payload = redactor.payload();
             header.scope = header.scope.map(|scope| redactor.scope(scope));
+        }
+        if let Err(error) = self.view.begin(&header, clock) {
+            say(format_args!("{error}; lines are printed instead"));
         }
         let written = self.log.as_mut().map_or(Ok(()), |log| log.begin(header));
         self.note_log(written);
@@ -186,16 +201,31 @@ impl Outputs {
         self.redactor.clone()
     }
 
-    /// Takes what came out of the pipeline.
-    pub fn handle_output(&mut self, output: &Output) {
+    /// Names the log that is read.
+    pub fn read_from(&mut self, path: &Path) {
+        self.view.read_from(path);
+    }
+
+    /// Takes what came out of the pipeline; `place` is where the log that is read holds it.
+    pub fn handle_output(&mut self, output: &Output, place: Option<LogPlace>) {
         let written = self
             .log
             .as_mut()
             .map_or(Ok(()), |log| log.handle_output(output));
         self.note_log(written);
-        let written = self.lines.handle_output(output);
-        self.note_lines(written);
-        if let Some(ruling) = self.gate.handle_output(output) {
+        let in_view = self.view.is_shown();
+        if in_view {
+            let written = self.log.as_ref().and_then(Jsonl::last_line);
+            let here = written.filter(|_| self.job != Job::Replay);
+            let here = here.map(|(offset, bytes)| LogPlace { offset, bytes });
+            self.view.handle_output(output, place.or(here));
+        } else {
+            let written = self.lines.handle_output(output);
+            self.note_lines(written);
+        }
+        if let Some(ruling) = self.gate.handle_output(output)
+            && !in_view
+        {
             let written = self.lines.handle_ruling(ruling);
             self.note_lines(written);
         }
@@ -207,6 +237,7 @@ impl Outputs {
         self.note_log(written);
         let written = self.lines.flush_due(now);
         self.note_lines(written);
+        self.view.flush();
     }
 
     /// Writes what waits; to be called whenever there is nothing to do, and at the end.
@@ -215,6 +246,16 @@ impl Outputs {
         self.note_log(written);
         let written = self.lines.flush();
         self.note_lines(written);
+        self.view.flush();
+    }
+
+    /// Says that there will be no more, and why. The live view stays until the user leaves it, or
+    /// ends at once where `leave` says so.
+    pub fn close(&mut self, why: Option<String>, leave: bool) {
+        if let Err(error) = self.view.close(why, leave) {
+            self.write_failed = true;
+            say(error);
+        }
     }
 
     /// Says that something of the scope went by unseen that no record tells.
@@ -222,9 +263,23 @@ impl Outputs {
         self.gate.note_incomplete();
     }
 
-    /// Whether whoever read our stdout has gone.
-    pub const fn is_unread(&self) -> bool {
-        self.unread
+    /// Whether the user has left the live view.
+    pub fn is_left(&mut self) -> bool {
+        self.view.is_left()
+    }
+
+    /// Where the standard streams of the command that is run must lead.
+    ///
+    /// # Errors
+    /// Where no pipe can be made.
+    #[cfg(target_os = "linux")]
+    pub fn streams(&mut self) -> io::Result<Streams> {
+        self.view.streams()
+    }
+
+    /// Whether whoever read our stdout has gone, or left the live view.
+    pub fn is_unread(&mut self) -> bool {
+        self.unread || self.view.is_left()
     }
 
     /// The exit code of `attach`, `watch`, `replay`.
@@ -320,13 +375,13 @@ mod tests {
             Color::Plain,
         );
         if found {
-            outputs.handle_output(&finding());
+            outputs.handle_output(&finding(), None);
         }
         let summary = Summary {
             complete,
             ..Summary::default()
         };
-        outputs.handle_output(&Output::Derived(verdict::Output::Summary(summary)));
+        outputs.handle_output(&Output::Derived(verdict::Output::Summary(summary)), None);
         outputs
     }
 

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::{Exit, Failure, Job, LogError, LogFile, OutputArgs, Outputs, SettingsArgs, say};
 use crate::capture::Timestamp;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Output, Pipeline};
 use crate::record::{Backend, Header, SCHEMA};
-use crate::session;
+use crate::session::{self, Event, Observed};
+use crate::tui::LogPlace;
 
 /// Judge an audit log again
 ///
@@ -34,22 +35,24 @@ impl Replay {
         let (mut log, header) = LogFile::open(&self.file)?;
         self.refuse_own_output()?;
         let mut outputs = self.output.open(Job::Replay)?;
+        outputs.read_from(&self.file);
         let settings = self
             .settings
             .apply(header.settings.clone().unwrap_or_default());
-        outputs.begin(Header {
+        let header = Header {
             schema: SCHEMA.into(),
             observer: env!("CARGO_PKG_VERSION").into(),
             backend: Backend::Replay,
             settings: Some(settings.clone()),
             part: None,
             ..header
-        });
+        };
+        outputs.begin(header, None);
         let mut pipeline =
             Pipeline::new(session::Settings::default(), settings).redacting(outputs.redactor());
         let (end, read) = replay(&mut log, &mut pipeline, &mut outputs);
         pipeline.finish(end);
-        drain(&mut pipeline, &mut outputs);
+        drain(&mut pipeline, &mut outputs, None);
         if let Some(cut) = log.cut() {
             say(format_args!(
                 "{}: {cut}; the rest is judged",
@@ -58,6 +61,7 @@ impl Replay {
             outputs.note_incomplete();
         }
         outputs.flush();
+        outputs.close(read.as_ref().err().map(ToString::to_string), false);
         read?;
         Ok(if outputs.is_unread() {
             Exit::Clean
@@ -104,18 +108,35 @@ fn replay(
             Err(error) => return (end, Err(error)),
         };
         end = end.max(record.t());
+        let mut place = None;
         if let Some(observed) = record.into_observed() {
+            place = text(&observed).zip(log.place());
             pipeline.handle_observed(observed);
         }
-        drain(pipeline, outputs);
+        drain(pipeline, outputs, place);
         if outputs.is_unread() {
             return (end, Ok(()));
         }
     }
 }
 
-fn drain(pipeline: &mut Pipeline, outputs: &mut Outputs) {
+/// `place` is where the log holds a text. What stands there is never shown in the place of a text
+/// that was redacted.
+fn drain(pipeline: &mut Pipeline, outputs: &mut Outputs, place: Option<(*const u8, LogPlace)>) {
     while let Some(output) = pipeline.poll_output() {
-        outputs.handle_output(&output);
+        let shown = match &output {
+            Output::Observed(observed) => text(observed),
+            _ => None,
+        };
+        let same = place.filter(|(read, _)| shown == Some(*read));
+        outputs.handle_output(&output, same.map(|(_, place)| place));
+    }
+}
+
+/// Where the text of a message lies in memory; a redacted one lies elsewhere.
+fn text(observed: &Observed) -> Option<*const u8> {
+    match &observed.event {
+        Event::Message { frame, .. } => Some(frame.text().as_ptr()),
+        _ => None,
     }
 }

@@ -134,20 +134,23 @@ impl Chain {
         }
     }
 
-    /// Appends the record's line to `out`, and a seal where one is due.
-    pub fn write_line(&mut self, record: &Record, out: &mut Vec<u8>) {
+    /// Appends the record's line to `out`, and a seal where one is due. Returns the length of the
+    /// record's own line.
+    pub fn write_line(&mut self, record: &Record, out: &mut Vec<u8>) -> usize {
         self.latest = record.t();
         let start = out.len();
         record.write_line(out);
         if let Record::Summary(_) = record {
             self.seal(start, out);
-            return;
+            return out.len() - start;
         }
+        let end = out.len();
         self.held.add_line(&out[start..]);
         self.open += 1;
         if self.open >= SEALED_EVERY {
             self.write_seal(out);
         }
+        end - start
     }
 
     /// Whether there are lines that no seal covers.

@@ -1,5 +1,6 @@
 //! The audit log: one record a line.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,9 @@ pub struct Jsonl {
     /// The size at which a file is full.
     full: Option<u64>,
     header: Option<Header>,
+    /// How much of the file is written, and where the last record's line lies in it.
+    written: u64,
+    last: Range<u64>,
     /// The first file, and how many there are.
     first: PathBuf,
     parts: u32,
@@ -42,6 +46,8 @@ impl Jsonl {
             sealed: None,
             full: None,
             header: None,
+            written: 0,
+            last: 0..0,
             parts: 1,
         }
     }
@@ -75,6 +81,13 @@ impl Jsonl {
             Output::Derived(derived) => self.append(&Record::from(derived)),
             Output::GiveUp(_) | Output::Forget(_) => Ok(()),
         }
+    }
+
+    /// Where the line of the last record lies in the file that the log began in, and how long it
+    /// is; `None` where it cannot be read there.
+    pub fn last_line(&self) -> Option<(u64, u64)> {
+        let readable = self.parts == 1 && !self.outlet.is_compressed();
+        readable.then_some((self.last.start, self.last.end - self.last.start))
     }
 
     /// See [`Outlet::flush_due`].
@@ -127,13 +140,18 @@ impl Jsonl {
             return Ok(());
         };
         self.parts += 1;
+        self.written = 0;
         self.outlet = next;
         self.write(&Record::Header(Box::new(header)))
     }
 
     fn write(&mut self, record: &Record) -> Result<(), WriteError> {
-        let chain = &mut self.chain;
-        self.outlet.append(|out| chain.write_line(record, out))
+        self.outlet.append(|out| {
+            let start = out.len();
+            let line = self.chain.write_line(record, out);
+            self.last = self.written..self.written + line as u64;
+            self.written += (out.len() - start) as u64;
+        })
     }
 
     fn seal_due(&mut self, now: Instant) -> Result<(), WriteError> {
@@ -142,8 +160,11 @@ impl Jsonl {
             return Ok(());
         }
         self.sealed = Some(now);
-        let chain = &mut self.chain;
-        self.outlet.append(|out| chain.write_seal(out))
+        self.outlet.append(|out| {
+            let start = out.len();
+            self.chain.write_seal(out);
+            self.written += (out.len() - start) as u64;
+        })
     }
 }
 

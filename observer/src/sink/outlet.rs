@@ -76,8 +76,7 @@ impl Outlet {
             Err(error) => return Err(failed("create", error)),
         };
         let other = file.try_clone().map_err(|source| failed("open", source))?;
-        let compressed = path.extension().is_some_and(|name| name == "zst");
-        let writer: Box<dyn Write + Send> = match compressed {
+        let writer: Box<dyn Write + Send> = match is_compressed(path) {
             true => zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL)
                 .map(|encoder| Box::new(encoder.auto_finish()) as _)
                 .map_err(|source| failed("compress", source))?,
@@ -91,6 +90,11 @@ impl Outlet {
     /// The name that errors give it.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether what is written is compressed.
+    pub fn is_compressed(&self) -> bool {
+        self.file.is_some() && is_compressed(&self.path)
     }
 
     /// The file's size once all that waits is written; at most, where it is compressed. Zero where
@@ -180,6 +184,10 @@ impl Drop for Outlet {
         // Nobody is left to be told.
         let _ = self.flush();
     }
+}
+
+fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "zst")
 }
 
 /// Gives a file that root created for a user under sudo to that user.
