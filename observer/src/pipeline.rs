@@ -1,6 +1,6 @@
 //! The pure layers in a row: a captured event goes in, what was observed and concluded comes out.
 //!
-//! Owns nothing but the order: session, then verdict. No clock, no I/O: time comes in with each
+//! Owns nothing but the order: session, then what is hidden, then verdict. No clock, no I/O: time comes in with each
 //! event. A replay enters behind the session, with the events that a log kept, and gets the same
 //! conclusions, record for record:
 //!
@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::capture::{Captured, StreamId, Timestamp};
+use crate::redact::Redactor;
 use crate::session::{self, Event, Observed, Session};
 use crate::verdict::{self, Judge};
 
@@ -51,6 +52,7 @@ impl Output {
 pub struct Pipeline {
     session: Session,
     judge: Judge,
+    redactor: Option<Redactor>,
     outputs: VecDeque<Output>,
     /// The time of the latest event.
     seen: Timestamp,
@@ -65,11 +67,18 @@ impl Pipeline {
         Self {
             session: Session::new(session),
             judge: Judge::new(verdict),
+            redactor: None,
             outputs: VecDeque::new(),
             seen: Timestamp::ZERO,
             looked: Timestamp::ZERO,
             told: Timestamp::ZERO,
         }
+    }
+
+    /// This pipeline, which lets nobody see what `redactor` hides.
+    #[must_use]
+    pub fn redacting(self, redactor: Option<Redactor>) -> Self {
+        Self { redactor, ..self }
     }
 
     /// Takes what a backend saw.
@@ -81,7 +90,10 @@ impl Pipeline {
     }
 
     /// Takes what a log kept.
-    pub fn handle_observed(&mut self, observed: Observed) {
+    pub fn handle_observed(&mut self, mut observed: Observed) {
+        if let Some(redactor) = &self.redactor {
+            observed = redactor.redact(observed);
+        }
         if observed.event == LOOK {
             self.look(observed.at);
             self.tell_look();

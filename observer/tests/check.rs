@@ -30,6 +30,7 @@ impl Lab {
         let output = Command::new(env!("CARGO_BIN_EXE_observer"))
             .args(args)
             .current_dir(self.0.path())
+            .env_remove("CI")
             .output()
             .expect("it runs");
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");

@@ -10,21 +10,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers of `observer/src`. Each may name itself and those before it, nothing else.
-const LAYERS: [&str; 13] = [
-    "capture", "stream", "jsonrpc", "session", "verdict", "record", "wording", "pipeline",
-    "policy", "report", "sink", "tui", "cli",
+const LAYERS: [&str; 15] = [
+    "capture", "stream", "jsonrpc", "session", "verdict", "record", "wording", "redact",
+    "pipeline", "policy", "compare", "report", "sink", "tui", "cli",
 ];
 
 /// No clock, no I/O, no thread: these deny the lists in `clippy.toml` for themselves.
-const PURE: [&str; 12] = [
+const PURE: [&str; 14] = [
     "stream",
     "jsonrpc",
     "session",
     "verdict",
     "record",
     "wording",
+    "redact",
     "pipeline",
     "policy",
+    "compare",
     "report",
     "tui/model",
     "tui/update",
@@ -32,9 +34,9 @@ const PURE: [&str; 12] = [
 ];
 
 /// Of `capture`, the other layers know the contract alone, never a backend. `cli` starts them.
-const CONTRACT_ONLY: [&str; 11] = [
-    "stream", "jsonrpc", "session", "verdict", "record", "wording", "pipeline", "policy", "report",
-    "sink", "tui",
+const CONTRACT_ONLY: [&str; 13] = [
+    "stream", "jsonrpc", "session", "verdict", "record", "wording", "redact", "pipeline", "policy",
+    "compare", "report", "sink", "tui",
 ];
 
 /// What a reader can hold in the head, with room for a file's tests.

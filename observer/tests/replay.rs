@@ -45,7 +45,8 @@ impl Lab {
         command
             .arg("replay")
             .args(args)
-            .current_dir(self.folder.path());
+            .current_dir(self.folder.path())
+            .env_remove("CI");
         command
     }
 

@@ -93,6 +93,7 @@ pub(super) fn header(scope: Scope, settings: verdict::Settings) -> Header {
         payload: Payload::Full,
         scope: Some(scope),
         settings: Some(settings),
+        part: None,
     }
 }
 

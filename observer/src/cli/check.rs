@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::gate::Gate;
-use super::{ColorChoice, Exit, Failure, GateArgs, SettingsArgs, judge, say};
+use super::{ColorChoice, Exit, Failure, GateArgs, LogError, SettingsArgs, judge, say};
 use crate::pipeline::Output;
 use crate::sink::{Lines, Outlet};
 use crate::verdict;
@@ -46,9 +46,10 @@ impl Check {
         self.gate.open_or_default()?;
         let color = self.color.choose(false);
         let mut exit = Exit::Clean;
+        let mut parts = Parts::default();
         for file in &self.files {
             let mut lines = Lines::rulings(Outlet::stdout(), color);
-            exit = exit.worse(self.check(file, &mut lines)?);
+            exit = exit.worse(self.check(file, &mut lines, &mut parts)?);
             if let Err(error) = lines.flush() {
                 if error.is_closed_pipe() {
                     return Ok(exit);
@@ -56,10 +57,14 @@ impl Check {
                 return Err(Failure::new(Exit::Failed, error));
             }
         }
+        for failure in parts.left_out() {
+            say(failure);
+            exit = exit.worse(Exit::Failed);
+        }
         Ok(exit)
     }
 
-    fn check(&self, file: &Path, lines: &mut Lines) -> Result<Exit, Failure> {
+    fn check(&self, file: &Path, lines: &mut Lines, parts: &mut Parts) -> Result<Exit, Failure> {
         let mut gate = self.gate.open_or_default()?;
         let mut summary = None;
         let judged = judge::judge(file, &self.settings, |output| {
@@ -70,11 +75,16 @@ impl Check {
         });
         let judged = match judged {
             Ok(judged) => judged,
+            Err(error @ LogError::NotFirst { .. }) => {
+                parts.met.push((file.into(), error));
+                return Ok(Exit::Clean);
+            }
             Err(error) => {
                 say(Failure::from(error));
                 return Ok(Exit::Failed);
             }
         };
+        parts.read.extend(judged.parts.iter().cloned());
         if let Some(shortfall) = judged.shortfall(file) {
             say(shortfall);
             gate.note_incomplete();
@@ -94,6 +104,26 @@ impl Check {
             }
             None => exit,
         })
+    }
+}
+
+/// Later parts of logs: a pattern such as `*.jsonl` names them too.
+#[derive(Default)]
+struct Parts {
+    /// Given, and left to their first part.
+    met: Vec<(PathBuf, LogError)>,
+    /// Read with their first part.
+    read: Vec<PathBuf>,
+}
+
+impl Parts {
+    /// Those whose first part was not given.
+    fn left_out(self) -> impl Iterator<Item = Failure> {
+        let real = |path: &Path| path.canonicalize().ok();
+        let read: Vec<_> = self.read.iter().map(|path| real(path)).collect();
+        let left = self.met.into_iter();
+        left.filter(move |(path, _)| !read.contains(&real(path)))
+            .map(|(_, error)| Failure::from(error))
     }
 }
 

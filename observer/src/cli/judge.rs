@@ -10,8 +10,10 @@ use crate::session;
 
 /// A log that has been read to where it can be read.
 pub(super) struct Judged {
-    /// The line that was not written to its end.
-    pub(super) cut: Option<u64>,
+    /// Where it breaks off.
+    pub(super) cut: Option<String>,
+    /// The files after the first that belong to it.
+    pub(super) parts: Vec<PathBuf>,
     /// Why it cannot be read on. What came before is judged.
     pub(super) damage: Option<LogError>,
 }
@@ -19,8 +21,8 @@ pub(super) struct Judged {
 impl Judged {
     /// What of the log could not be judged, in a sentence.
     pub(super) fn shortfall(&self, path: &Path) -> Option<String> {
-        self.cut
-            .map(|line| format!("{}: line {line} is cut; the rest is judged", path.display()))
+        let cut = self.cut.as_ref()?;
+        Some(format!("{}: {cut}; the rest is judged", path.display()))
     }
 }
 
@@ -69,6 +71,7 @@ pub(super) fn judge_open(
     drain(&mut pipeline);
     Judged {
         cut: log.cut(),
+        parts: log.parts().to_vec(),
         damage,
     }
 }

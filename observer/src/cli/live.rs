@@ -66,7 +66,7 @@ impl Live {
         Self {
             clock: capture.clock(),
             capture,
-            pipeline: Pipeline::new(session, settings),
+            pipeline: Pipeline::new(session, settings).redacting(outputs.redactor()),
             outputs,
             suspension: Suspension::default(),
             alive: BTreeSet::new(),

@@ -1,20 +1,15 @@
 //! An audit log in a file, or on stdin: read line by line, in bounded memory.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::input::{Input, LONGEST_LINE};
 use super::{Exit, Failure};
-use crate::record::{Header, ReadError, Reader, Record, Tail};
+use crate::record::{Digest, Header, Part, ReadError, Reader, Record, Tail};
 use crate::tui::LogPlace;
-
-/// So much is read at once.
-const BLOCK: usize = 256 << 10;
-
-/// A longer line is damage: no frame comes near it.
-const LONGEST_LINE: u64 = 1 << 30;
 
 /// A failure to read a log.
 #[derive(Debug, Error)]
@@ -45,63 +40,107 @@ pub enum LogError {
         /// Which line: 1, 2, ...
         line: u64,
     },
+    /// A log begins with its first part.
+    #[error("cannot read {}: it is part {part} of a log", .path.display())]
+    NotFirst {
+        /// Which file.
+        path: PathBuf,
+        /// Which part it is.
+        part: u32,
+    },
+    /// The file that a log should go on in holds something else.
+    #[error("cannot read {}: it is not the part that follows", .path.display())]
+    OtherPart {
+        /// Which file.
+        path: PathBuf,
+    },
 }
 
-/// An open log.
+/// An open log, in all its parts.
 pub struct LogFile {
-    path: PathBuf,
-    input: BufReader<Box<dyn Read>>,
+    input: Input,
     reader: Reader,
-    line: Vec<u8>,
-    lines: u64,
-    /// Position after the line that was read last.
-    offset: u64,
-    cut: Option<u64>,
+    /// Where the log goes on, and the seal that says so.
+    next: Option<(String, Digest)>,
+    part: u32,
+    /// The files after the first.
+    parts: Vec<PathBuf>,
+    cut: Option<Cut>,
+}
+
+/// Where a log breaks off.
+enum Cut {
+    Line(u64),
+    Part(PathBuf),
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line} is cut"),
+            Self::Part(path) => write!(f, "it goes on in {}, which is not there", path.display()),
+        }
+    }
 }
 
 impl LogFile {
     /// Opens a log and reads its header; `-` is stdin.
     ///
     /// # Errors
-    /// Where it cannot be opened, or is no log.
+    /// Where it cannot be opened, is no log, or not the first part of one.
     pub fn open(path: &Path) -> Result<(Self, Header), LogError> {
-        let (path, input): (PathBuf, Box<dyn Read>) = match path.as_os_str() == "-" {
-            true => ("stdin".into(), Box::new(io::stdin())),
-            false => match File::open(path) {
-                Ok(file) => (path.into(), Box::new(file)),
-                Err(source) => {
-                    return Err(LogError::Io {
-                        operation: "open",
-                        path: path.into(),
-                        source,
-                    });
-                }
-            },
-        };
         let mut log = Self {
-            path,
-            input: BufReader::with_capacity(BLOCK, input),
+            input: Input::open(path)?,
             reader: Reader::new(),
-            line: Vec::new(),
-            lines: 0,
-            offset: 0,
+            next: None,
+            part: 1,
+            parts: Vec::new(),
             cut: None,
         };
-        match log.next_record()? {
-            Some(Record::Header(header)) => Ok((log, *header)),
-            // The reader gives nothing else before the header.
-            _ => Err(log.content(ReadError::Empty)),
+        let header = log.header()?;
+        match header.part {
+            Some(part) => Err(LogError::NotFirst {
+                path: path.into(),
+                part: part.number,
+            }),
+            None => Ok((log, header)),
         }
     }
 
-    /// The next record; `None` at the end.
+    /// The next record; `None` at the end. The header of a later part is passed over.
     ///
     /// # Errors
     /// Where the log cannot be read on. The records before stay good.
     pub fn next_record(&mut self) -> Result<Option<Record>, LogError> {
         loop {
-            self.read_line()?;
-            let record = match self.line.as_slice() {
+            if let Some(record) = self.record_of_part()? {
+                if let Record::Chain(record) = &record {
+                    self.next = record
+                        .next
+                        .clone()
+                        .zip(record.chain.map(|seal| seal.sha256));
+                }
+                return Ok(Some(record));
+            }
+            match self.next.take() {
+                Some((name, sha256)) if self.cut.is_none() => {
+                    if !self.go_on(&name, sha256)? {
+                        return Ok(None);
+                    }
+                }
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// The files that the log went on in, so far.
+    pub fn parts(&self) -> &[PathBuf] {
+        &self.parts
+    }
+
+    fn record_of_part(&mut self) -> Result<Option<Record>, LogError> {
+        loop {
+            let record = match self.input.next_line()? {
                 [] => {
                     self.reader
                         .finish()
@@ -112,7 +151,7 @@ impl LogFile {
                 rest => match self.reader.handle_tail(rest) {
                     Ok(Tail::Record(record)) => Ok(record),
                     Ok(Tail::Cut { line }) => {
-                        self.cut = Some(line);
+                        self.cut = Some(Cut::Line(line));
                         return Ok(None);
                     }
                     Err(error) => Err(error),
@@ -124,56 +163,74 @@ impl LogFile {
         }
     }
 
-    /// The line that was not written to its end, where there is one. Known at the end.
-    pub const fn cut(&self) -> Option<u64> {
-        self.cut
+    fn header(&mut self) -> Result<Header, LogError> {
+        match self.record_of_part()? {
+            Some(Record::Header(header)) => Ok(*header),
+            // The reader gives nothing else before the header.
+            _ => Err(self.content(ReadError::Empty)),
+        }
     }
 
-    /// Where the last record lies in the file.
-    pub fn place(&self) -> LogPlace {
-        let bytes = self.line.len() as u64;
-        LogPlace {
-            offset: self.offset - bytes,
-            bytes,
+    /// Opens the next part; false where it is not there.
+    fn go_on(&mut self, name: &str, sha256: Digest) -> Result<bool, LogError> {
+        let Some(path) = sibling(self.input.path(), name) else {
+            self.cut = Some(Cut::Part(name.into()));
+            return Ok(false);
+        };
+        self.input = match Input::open(&path) {
+            Ok(input) => input,
+            Err(LogError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                self.cut = Some(Cut::Part(path));
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        };
+        self.reader = Reader::new();
+        let header = self.header()?;
+        self.part += 1;
+        let expected = Part {
+            number: self.part,
+            previous: sha256,
+        };
+        if header.part != Some(expected) {
+            return Err(LogError::OtherPart { path });
         }
+        self.parts.push(path);
+        Ok(true)
+    }
+
+    /// Where it breaks off, in a few words. Known at the end.
+    pub fn cut(&self) -> Option<String> {
+        self.cut.as_ref().map(ToString::to_string)
+    }
+
+    /// Where the last record lies in the file that was opened; `None` where it cannot be read
+    /// there: the file is compressed, or another part holds it.
+    pub fn place(&self) -> Option<LogPlace> {
+        let place = self.input.place().filter(|_| self.part == 1)?;
+        Some(LogPlace {
+            offset: place.start,
+            bytes: place.end - place.start,
+        })
     }
 
     /// Whether the next record may have to be waited for.
     pub fn is_drained(&self) -> bool {
-        self.input.buffer().is_empty()
-    }
-
-    fn read_line(&mut self) -> Result<(), LogError> {
-        self.line.clear();
-        // A message of many megabytes must not keep its room for good.
-        self.line.shrink_to(BLOCK);
-        self.lines += 1;
-        let read = self
-            .input
-            .by_ref()
-            .take(LONGEST_LINE)
-            .read_until(b'\n', &mut self.line);
-        let read = read.map_err(|source| LogError::Io {
-            operation: "read",
-            path: self.path.clone(),
-            source,
-        })?;
-        self.offset += read as u64;
-        if read as u64 == LONGEST_LINE && !self.line.ends_with(b"\n") {
-            return Err(LogError::Endless {
-                path: self.path.clone(),
-                line: self.lines,
-            });
-        }
-        Ok(())
+        self.input.is_drained()
     }
 
     fn content(&self, source: ReadError) -> LogError {
         LogError::Content {
-            path: self.path.clone(),
+            path: self.input.path().into(),
             source,
         }
     }
+}
+
+/// The file called `name` beside `path`; `None` where the name leads anywhere else.
+pub(super) fn sibling(path: &Path, name: &str) -> Option<PathBuf> {
+    let plain = Path::new(name).file_name().is_some_and(|own| own == name);
+    plain.then(|| path.with_file_name(name))
 }
 
 impl From<LogError> for Failure {
@@ -195,6 +252,12 @@ impl From<LogError> for Failure {
                 }
             },
             LogError::Endless { line, path } => failure.with_remedy(cut_before(*line, path)),
+            LogError::NotFirst { .. } => {
+                failure.with_remedy("give the first part, which leads to the others")
+            }
+            LogError::OtherPart { .. } => {
+                failure.with_remedy("give the parts of one log in a folder of their own")
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ mod check;
 mod command;
 #[cfg(target_os = "linux")]
 mod demo;
+mod diff;
 #[cfg(target_os = "linux")]
 mod doctor;
 #[cfg(not(target_os = "linux"))]
@@ -20,11 +21,13 @@ mod exit;
 mod explain;
 mod failure;
 mod gate;
+mod input;
 mod judge;
 #[cfg(target_os = "linux")]
 mod live;
 mod log;
 mod output;
+mod payload;
 mod policy;
 pub mod relay;
 #[cfg(target_os = "linux")]
@@ -39,6 +42,7 @@ mod settings;
 mod signals;
 mod size;
 mod terminal;
+mod verify;
 mod view;
 #[cfg(target_os = "linux")]
 mod watch;
@@ -57,6 +61,7 @@ pub use failure::Failure;
 pub use gate::GateArgs;
 pub use log::{LogError, LogFile};
 pub use output::{ColorChoice, Job, OutputArgs, Outputs};
+pub use payload::PayloadArgs;
 pub use settings::SettingsArgs;
 
 /// Watch MCP over stdio from outside, and name the tool calls that a host abandoned
@@ -83,6 +88,8 @@ enum Command {
     Relay(relay::Relay),
     Replay(replay::Replay),
     Check(check::Check),
+    Verify(verify::Verify),
+    Diff(diff::Diff),
     Report(report::Report),
     Policy(policy::Policy),
     Rules(rules::Rules),
@@ -126,6 +133,8 @@ impl Cli {
             Command::DemoPart(part) => part.execute(),
             Command::Replay(replay) => replay.execute(),
             Command::Check(check) => check.execute(),
+            Command::Verify(verify) => verify.execute(),
+            Command::Diff(diff) => diff.execute(),
             Command::Report(report) => report.execute(),
             Command::Policy(policy) => policy.execute(),
             Command::Rules(rules) => rules.execute(),

@@ -7,6 +7,8 @@ use std::time::Instant;
 use clap::{ArgAction, ValueEnum};
 
 use super::gate::{Gate, GateArgs};
+use super::payload::PayloadArgs;
+use super::size::parse_size;
 use super::terminal::Courteous;
 use super::view::{View, ViewArgs};
 use super::{Exit, Failure, say};
@@ -15,8 +17,12 @@ use crate::capture::Clock;
 use crate::capture::spawn::Streams;
 use crate::pipeline::Output;
 use crate::record::Header;
+use crate::redact::Redactor;
 use crate::sink::{Color, Detail, Jsonl, Lines, Outlet, WriteError};
 use crate::tui::LogPlace;
+
+/// A log in smaller parts would be headers mostly.
+const SMALLEST_PART: u64 = 4 << 10;
 
 /// What is printed and written, and what the exit code tells.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -25,9 +31,14 @@ pub struct OutputArgs {
     /// Write the audit log to FILE (`-`: stdout)
     ///
     /// A new file is readable by its owner only; one that exists is emptied, as strace -o does.
-    /// With `-` the human lines go to stderr.
+    /// With `-` the human lines go to stderr. A file named .zst is compressed.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+    /// Go on in another file whenever one has reached SIZE: after audit.jsonl in audit.2.jsonl
+    ///
+    /// `observer replay audit.jsonl` reads all of them.
+    #[arg(long, value_name = "SIZE", value_parser = parse_full, requires = "log")]
+    rotate: Option<u64>,
     /// Show findings and the summary only
     #[arg(long, short, conflicts_with = "verbose")]
     quiet: bool,
@@ -39,6 +50,8 @@ pub struct OutputArgs {
     color: ColorChoice,
     #[command(flatten)]
     gate: GateArgs,
+    #[command(flatten)]
+    payload: PayloadArgs,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -87,10 +100,12 @@ impl OutputArgs {
     /// # Errors
     /// Where the audit log cannot be opened.
     pub fn open(&self, job: Job) -> Result<Outputs, Failure> {
-        let gate = self.gate.open().map_err(|failure| match job {
+        let of_job = |failure: Failure| match job {
             Job::Run => failure.with_exit(Exit::ObserverFailed),
             Job::Live | Job::Replay => failure,
-        })?;
+        };
+        let gate = self.gate.open().map_err(of_job)?;
+        let redactor = self.payload.redactor().map_err(of_job)?;
         let log_on_stdout = self.log.as_deref() == Some(Path::new("-"));
         let plain = self.detail() != Detail::Normal || log_on_stdout;
         let view = self.view.open(job, plain, self.log_file())?;
@@ -106,10 +121,14 @@ impl OutputArgs {
             Job::Live | Job::Replay => Outlet::stdout(),
         };
         Ok(Outputs {
-            log: log.map(Jsonl::new),
+            log: log.map(|outlet| match job {
+                Job::Run | Job::Live => Jsonl::live(outlet).rotating(self.rotate),
+                Job::Replay => Jsonl::made(outlet).rotating(self.rotate),
+            }),
             lines: Lines::new(lines, self.detail(), self.color.choose(on_stderr)),
             view,
             gate,
+            redactor,
             job,
             write_failed: false,
             unread: false,
@@ -123,6 +142,12 @@ impl OutputArgs {
             (false, _) => Detail::Verbose,
         }
     }
+}
+
+fn parse_full(text: &str) -> Result<u64, String> {
+    let size = u64::try_from(parse_size(text)?).ok();
+    size.filter(|size| *size >= SMALLEST_PART)
+        .ok_or_else(|| "give at least 4KiB, such as 100MB".into())
 }
 
 impl ColorChoice {
@@ -149,6 +174,7 @@ pub struct Outputs {
     lines: Lines,
     view: View,
     gate: Gate,
+    redactor: Option<Redactor>,
     job: Job,
     write_failed: bool,
     unread: bool,
@@ -157,12 +183,22 @@ pub struct Outputs {
 impl Outputs {
     /// Begins the audit log, where one is wanted, and the live view. `clock` tells the time of an
     /// observation that goes on.
-    pub fn begin(&mut self, header: Header, clock: Option<Clock>) {
+    pub fn begin(&mut self, mut header: Header, clock: Option<Clock>) {
+        if let Some(redactor) = &mut self.redactor {
+            redactor.note_source(header.payload);
+            header.payload = redactor.payload();
+            header.scope = header.scope.map(|scope| redactor.scope(scope));
+        }
         if let Err(error) = self.view.begin(&header, clock) {
             say(format_args!("{error}; lines are printed instead"));
         }
         let written = self.log.as_mut().map_or(Ok(()), |log| log.begin(header));
         self.note_log(written);
+    }
+
+    /// What hides what the outputs must not show, once they have begun.
+    pub fn redactor(&self) -> Option<Redactor> {
+        self.redactor.clone()
     }
 
     /// Names the log that is read.
@@ -172,7 +208,6 @@ impl Outputs {
 
     /// Takes what came out of the pipeline; `place` is where the log that is read holds it.
     pub fn handle_output(&mut self, output: &Output, place: Option<LogPlace>) {
-        let begins = self.log.as_ref().map(Jsonl::written);
         let written = self
             .log
             .as_mut()
@@ -180,12 +215,9 @@ impl Outputs {
         self.note_log(written);
         let in_view = self.view.is_shown();
         if in_view {
-            let ends = self.log.as_ref().map(Jsonl::written);
-            let here = begins.zip(ends).filter(|_| self.job != Job::Replay);
-            let here = here.map(|(offset, end)| LogPlace {
-                offset,
-                bytes: end - offset,
-            });
+            let written = self.log.as_ref().and_then(Jsonl::last_line);
+            let here = written.filter(|_| self.job != Job::Replay);
+            let here = here.map(|(offset, bytes)| LogPlace { offset, bytes });
             self.view.handle_output(output, place.or(here));
         } else {
             let written = self.lines.handle_output(output);

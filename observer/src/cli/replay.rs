@@ -8,7 +8,7 @@ use super::{Exit, Failure, Job, LogError, LogFile, OutputArgs, Outputs, Settings
 use crate::capture::Timestamp;
 use crate::pipeline::{Output, Pipeline};
 use crate::record::{Backend, Header, SCHEMA};
-use crate::session;
+use crate::session::{self, Event, Observed};
 use crate::tui::LogPlace;
 
 /// Judge an audit log again
@@ -44,16 +44,18 @@ impl Replay {
             observer: env!("CARGO_PKG_VERSION").into(),
             backend: Backend::Replay,
             settings: Some(settings.clone()),
+            part: None,
             ..header
         };
         outputs.begin(header, None);
-        let mut pipeline = Pipeline::new(session::Settings::default(), settings);
+        let mut pipeline =
+            Pipeline::new(session::Settings::default(), settings).redacting(outputs.redactor());
         let (end, read) = replay(&mut log, &mut pipeline, &mut outputs);
         pipeline.finish(end);
         drain(&mut pipeline, &mut outputs, None);
-        if let Some(line) = log.cut() {
+        if let Some(cut) = log.cut() {
             say(format_args!(
-                "{}: line {line} is cut; the rest is judged",
+                "{}: {cut}; the rest is judged",
                 self.file.display()
             ));
             outputs.note_incomplete();
@@ -106,19 +108,35 @@ fn replay(
             Err(error) => return (end, Err(error)),
         };
         end = end.max(record.t());
+        let mut place = None;
         if let Some(observed) = record.into_observed() {
+            place = text(&observed).zip(log.place());
             pipeline.handle_observed(observed);
         }
-        drain(pipeline, outputs, Some(log.place()));
+        drain(pipeline, outputs, place);
         if outputs.is_unread() {
             return (end, Ok(()));
         }
     }
 }
 
-fn drain(pipeline: &mut Pipeline, outputs: &mut Outputs, place: Option<LogPlace>) {
+/// `place` is where the log holds a text. What stands there is never shown in the place of a text
+/// that was redacted.
+fn drain(pipeline: &mut Pipeline, outputs: &mut Outputs, place: Option<(*const u8, LogPlace)>) {
     while let Some(output) = pipeline.poll_output() {
-        let observed = matches!(output, Output::Observed(_));
-        outputs.handle_output(&output, place.filter(|_| observed));
+        let shown = match &output {
+            Output::Observed(observed) => text(observed),
+            _ => None,
+        };
+        let same = place.filter(|(read, _)| shown == Some(*read));
+        outputs.handle_output(&output, same.map(|(_, place)| place));
+    }
+}
+
+/// Where the text of a message lies in memory; a redacted one lies elsewhere.
+fn text(observed: &Observed) -> Option<*const u8> {
+    match &observed.event {
+        Event::Message { frame, .. } => Some(frame.text().as_ptr()),
+        _ => None,
     }
 }

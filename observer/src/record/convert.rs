@@ -161,7 +161,11 @@ impl Record {
     pub fn into_observed(self) -> Option<Observed> {
         let at = self.t();
         let event = match self {
-            Self::Header(_) | Self::Call(_) | Self::Finding(_) | Self::Summary(_) => return None,
+            Self::Header(_)
+            | Self::Call(_)
+            | Self::Finding(_)
+            | Self::Summary(_)
+            | Self::Chain(_) => return None,
             Self::Process(process) => process.into_event(),
             Self::Connection(connection) => connection.into_event(),
             Self::Message(message) => Event::Message {
@@ -365,6 +369,7 @@ impl From<&verdict::Summary> for Summary {
             gaps: summary.gaps,
             complete: summary.complete,
             loss: summary.loss,
+            chain: None,
         }
     }
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Span;
 use super::observed::only_connection;
+use super::{Seal, Span};
 use crate::capture::{Loss, Timestamp};
 use crate::jsonrpc::Id;
 use crate::session::{ConnId, Side};
@@ -122,4 +122,7 @@ pub struct Summary {
     pub complete: bool,
     /// The kernel's counters, where the backend has any.
     pub loss: Option<Loss>,
+    /// What the file held so far; the last field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain: Option<Seal>,
 }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::Digest;
 use super::word;
 use crate::capture::{Pid, Timestamp};
 use crate::verdict::Settings;
@@ -44,6 +45,18 @@ pub struct Header {
     /// All that changes a verdict.
     #[serde(default)]
     pub settings: Option<Settings>,
+    /// Which part of a log this file is, from the second on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+/// A file in which a log goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// Which part of the log: 2, 3, ...
+    pub number: u32,
+    /// The `sha256` of the seal in the last line of the part before.
+    pub previous: Digest,
 }
 
 /// `None` for a scope of an unknown kind.
@@ -73,14 +86,14 @@ impl Backend {
 }
 
 /// How much of the messages' content is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Payload {
-    /// All of it.
+    /// All of it, save what looks like a secret.
     #[default]
     Full,
     /// Strings that no verdict needs are replaced by their hash and size.
     Redacted,
-    /// Strings that no verdict needs are dropped.
+    /// Only what a verdict reads; what it compares is replaced by one hash.
     None,
 }
 

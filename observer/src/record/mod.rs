@@ -2,9 +2,10 @@
 //!
 //! Owns the names and shapes of the public contract (`docs/audit-log.md`), and nothing but them:
 //! must not conclude anything, nor touch a file. [`Record::write_line`] makes a line of a log,
-//! [`Reader`] takes lines back. Invariant: a message's own text goes through both untouched.
+//! [`Chain`] seals what was written, [`Reader`] takes lines back, [`Verifier`] looks at the seals. Invariant: a message's own text goes through both untouched.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod chain;
 mod convert;
 mod derived;
 mod escape;
@@ -12,6 +13,7 @@ mod header;
 mod observed;
 mod read;
 mod scalar;
+mod verify;
 mod word;
 
 #[cfg(test)]
@@ -22,15 +24,17 @@ use serde::Serialize;
 
 use crate::capture::Timestamp;
 
+pub use chain::{Chain, ChainRecord, Digest, SEALED_EVERY, Seal};
 pub use derived::{Call, Cancel, Evidence, Finding, Summary};
 pub use escape::{escape, printable, unescape};
-pub use header::{Backend, Header, Payload, Scope};
+pub use header::{Backend, Header, Part, Payload, Scope};
 pub use observed::{
     Activity, Clock, Connection, ConnectionEvent, Delivered, Eof, Gap, Interrupt, LossRecord,
     Message, NoiseRecord, Process, ProcessEvent, Refused, Streams,
 };
 pub use read::{ParseError, ReadError, Reader, Tail, parse_line};
 pub use scalar::Span;
+pub use verify::{Altered, End, Verified, Verifier, VerifyError};
 pub use word::Word;
 
 /// What the header's `schema` says: the format's name and major version.
@@ -73,6 +77,8 @@ pub enum Record {
     Finding(Finding),
     /// Derived: what the whole log amounts to.
     Summary(Summary),
+    /// What the file held so far.
+    Chain(ChainRecord),
 }
 
 impl Record {
@@ -95,6 +101,7 @@ impl Record {
             Self::Call(record) => record.t,
             Self::Finding(record) => record.t,
             Self::Summary(record) => record.t,
+            Self::Chain(record) => record.t,
         }
     }
 

@@ -195,6 +195,7 @@ fn parse_known(line: &[u8]) -> Result<Option<Record>, ParseError> {
         "call" => Record::Call(serde_json::from_slice(line)?),
         "finding" => Record::Finding(serde_json::from_slice(line)?),
         "summary" => Record::Summary(serde_json::from_slice(line)?),
+        "chain" => Record::Chain(serde_json::from_slice(line)?),
         _ => {
             serde_json::from_slice::<IgnoredAny>(line)?;
             return Ok(None);

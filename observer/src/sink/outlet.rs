@@ -41,6 +41,8 @@ pub struct Outlet {
     path: PathBuf,
     /// `None` once it has failed.
     writer: Option<Box<dyn Write + Send>>,
+    /// The file behind the writer, where there is one.
+    file: Option<File>,
     buffer: Vec<u8>,
     flushed: Instant,
 }
@@ -48,7 +50,8 @@ pub struct Outlet {
 impl Outlet {
     /// Creates the file, readable by its owner only, or empties the one that is there.
     ///
-    /// Under sudo a new file belongs to the user who called it.
+    /// Under sudo a new file belongs to the user who called it. What goes to a file named `.zst` is
+    /// compressed; what has been flushed can be read, however the process ends.
     ///
     /// # Errors
     /// What the system says to opening it.
@@ -72,7 +75,35 @@ impl Outlet {
                 .map_err(|source| failed("open", source))?,
             Err(error) => return Err(failed("create", error)),
         };
-        Ok(Self::new(path.into(), Box::new(file)))
+        let other = file.try_clone().map_err(|source| failed("open", source))?;
+        let writer: Box<dyn Write + Send> = match is_compressed(path) {
+            true => zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL)
+                .map(|encoder| Box::new(encoder.auto_finish()) as _)
+                .map_err(|source| failed("compress", source))?,
+            false => Box::new(file),
+        };
+        let mut outlet = Self::new(path.into(), writer);
+        outlet.file = Some(other);
+        Ok(outlet)
+    }
+
+    /// The name that errors give it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether what is written is compressed.
+    pub fn is_compressed(&self) -> bool {
+        self.file.is_some() && is_compressed(&self.path)
+    }
+
+    /// The file's size once all that waits is written; at most, where it is compressed. Zero where
+    /// it is no file that grows.
+    pub fn size(&self) -> u64 {
+        let written = self.file.as_ref().and_then(|file| file.metadata().ok());
+        written
+            .filter(std::fs::Metadata::is_file)
+            .map_or(0, |file| file.len() + self.buffer.len() as u64)
     }
 
     /// Standard output.
@@ -90,6 +121,7 @@ impl Outlet {
         Self {
             path,
             writer: Some(writer),
+            file: None,
             buffer: Vec::new(),
             flushed: Instant::now(),
         }
@@ -152,6 +184,10 @@ impl Drop for Outlet {
         // Nobody is left to be told.
         let _ = self.flush();
     }
+}
+
+fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "zst")
 }
 
 /// Gives a file that root created for a user under sudo to that user.

@@ -26,12 +26,12 @@ mod reading;
 mod revision;
 mod rules;
 #[cfg(test)]
-mod script;
+pub(crate) mod script;
 mod settings;
 mod table;
 mod timers;
 #[cfg(test)]
-mod truth;
+pub(crate) mod truth;
 mod unseen;
 mod witness;
 
@@ -44,7 +44,7 @@ pub use host::{Calls, Conversations, KnownHost, Manners};
 pub use judge::Judge;
 pub(crate) use page::by_revision;
 pub use page::page;
-pub use reading::READ;
+pub use reading::{READ, READ_RESULT};
 pub use revision::Revision;
 pub use settings::Settings;
 

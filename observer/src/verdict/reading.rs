@@ -71,6 +71,9 @@ pub const READ: [&[&str]; 30] = [
     ],
 ];
 
+/// Nothing is read in a result of more bytes.
+pub const READ_RESULT: usize = 64 << 10;
+
 const PREFIX: &str = "io.modelcontextprotocol/";
 /// Longer names are cut: they are for people to read.
 const NAME: usize = 256;

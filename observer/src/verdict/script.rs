@@ -50,10 +50,10 @@ pub(super) fn judged_with(script: &str, settings: Settings) -> String {
 }
 
 /// All that the judge said.
-pub(super) struct Heard {
-    pub(super) calls: Vec<String>,
-    pub(super) findings: Vec<Finding>,
-    pub(super) summary: Summary,
+pub(crate) struct Heard {
+    pub(crate) calls: Vec<String>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) summary: Summary,
 }
 
 impl Heard {
@@ -81,7 +81,7 @@ pub(super) fn hear(script: &str, settings: Settings) -> Heard {
     hear_events(events(script), settings)
 }
 
-pub(super) fn hear_events(events: impl IntoIterator<Item = Observed>, settings: Settings) -> Heard {
+pub(crate) fn hear_events(events: impl IntoIterator<Item = Observed>, settings: Settings) -> Heard {
     let mut judge = Judge::new(settings);
     let mut heard = Heard {
         calls: Vec::new(),
@@ -115,7 +115,7 @@ fn drain(judge: &mut Judge, heard: &mut Heard) {
     }
 }
 
-pub(super) fn events(script: &str) -> Vec<Observed> {
+pub(crate) fn events(script: &str) -> Vec<Observed> {
     let mut world = World::default();
     for line in script
         .lines()

@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use proptest::prelude::*;
-use serde_json::Value;
 
-use super::script::{Heard, events, hear, hear_events};
-use super::{Confidence, Finding, Outcome, READ, Settings};
-use crate::jsonrpc::Frame;
-use crate::session::{Event, Observed};
+use super::script::{Heard, hear};
+use super::{Confidence, Finding, Outcome, Settings};
 
 /// How a made-up call ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +40,7 @@ struct Made {
 
 /// A made-up conversation.
 #[derive(Clone, Debug)]
-struct Conversation {
+pub(crate) struct Conversation {
     revision: &'static str,
     calls: Vec<Made>,
     torn_down: bool,
@@ -82,7 +79,7 @@ fn any_made() -> impl Strategy<Value = Made> {
         })
 }
 
-fn any_conversation() -> impl Strategy<Value = Conversation> {
+pub(crate) fn any_conversation() -> impl Strategy<Value = Conversation> {
     let revisions =
         prop::sample::select(vec!["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]);
     (
@@ -100,10 +97,12 @@ fn any_conversation() -> impl Strategy<Value = Conversation> {
 }
 
 /// When all of it is over.
-const END: u32 = 400_000;
+pub(crate) const END: u32 = 400_000;
 
 /// The script's lines with their times, and the truth about each call by its id.
-fn written(conversation: &Conversation) -> (Vec<(u32, String)>, BTreeMap<String, Outcome>) {
+pub(crate) fn written(
+    conversation: &Conversation,
+) -> (Vec<(u32, String)>, BTreeMap<String, Outcome>) {
     let mut lines = vec![(0, format!("hello {}", conversation.revision))];
     let mut truth = BTreeMap::new();
     for (number, made) in (1_u32..).zip(&conversation.calls) {
@@ -221,7 +220,7 @@ impl Made {
     }
 }
 
-fn script(lines: &[(u32, String)]) -> String {
+pub(crate) fn script(lines: &[(u32, String)]) -> String {
     let mut script = String::new();
     for (at, line) in lines {
         let _ = writeln!(script, "{}.{:03} {line}", at / 1000, at % 1000);
@@ -321,77 +320,6 @@ proptest! {
             );
         }
         prop_assert!(!heard.summary.complete);
-    }
-}
-
-/// A message as a redacted log has it: of the strings under `params` and `result` only those in
-/// [`READ`] are kept.
-fn redacted(observed: Observed) -> Observed {
-    let Event::Message {
-        conn,
-        from,
-        offset,
-        bytes,
-        frame,
-    } = observed.event
-    else {
-        return observed;
-    };
-    let mut json: Value = serde_json::from_str(frame.text()).expect("JSON");
-    for part in ["params", "result"] {
-        if let Some(value) = json.get_mut(part) {
-            redact(value, &mut vec![part.to_owned()]);
-        }
-    }
-    let frame = Frame::parse(json.to_string().into()).expect("a message");
-    let event = Event::Message {
-        conn,
-        from,
-        offset,
-        bytes,
-        frame,
-    };
-    Observed {
-        at: observed.at,
-        event,
-    }
-}
-
-fn redact(value: &mut Value, path: &mut Vec<String>) {
-    match value {
-        Value::String(text)
-            if !READ.contains(&&*path.iter().map(String::as_str).collect::<Vec<_>>()) =>
-        {
-            *value = serde_json::json!({"sha256": format!("{text:?}"), "bytes": text.len()});
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| redact(item, path)),
-        Value::Object(members) => {
-            for (name, member) in members {
-                path.push(name.clone());
-                redact(member, path);
-                path.pop();
-            }
-        }
-        _ => {}
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn a_redacted_log_gets_the_same_verdicts(conversation in any_conversation()) {
-        let (mut lines, _) = written(&conversation);
-        lines.push((END, "@2 c 5 tools/call {\"name\":\"t\",\"arguments\":{\"secret\":\"s\"}}".into()));
-        lines.push((END + 7_000, "@2 c 6 tools/call {\"name\":\"t\",\"arguments\":{\"secret\":\"s\"}}".into()));
-        lines.sort_by_key(|(at, _)| *at);
-        let script = script(&lines);
-        let full = hear(&script, Settings::default());
-        let events = events(&script).into_iter().map(redacted);
-        let without = hear_events(events, Settings::default());
-        prop_assert_eq!(&full.calls, &without.calls);
-        prop_assert_eq!(&full.findings, &without.findings);
-        prop_assert!(accused(&full).contains(&"5".to_owned()));
     }
 }
 

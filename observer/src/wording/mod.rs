@@ -14,5 +14,5 @@ pub use duration::parse_duration;
 
 pub(crate) use glob::Glob;
 pub(crate) use parties::{Known, Parties, Sides};
-pub(crate) use program::Names;
+pub(crate) use program::{Names, told_by};
 pub(crate) use text::{count, observed, size, span, time};

@@ -77,15 +77,29 @@ fn name(exe: Option<&str>, argv: &[String]) -> Option<String> {
         .or(exe)?;
     let program = base(program);
     let plain = program.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
-    let script = argv
-        .iter()
-        .skip(1)
-        .find(|arg| !arg.starts_with('-') && !arg.is_empty())
-        .filter(|_| INTERPRETERS.contains(&plain));
-    Some(match script {
+    let script = script(argv).filter(|_| INTERPRETERS.contains(&plain));
+    Some(match script.and_then(|at| argv.get(at)) {
         Some(script) => observed(&format!("{program} {}", base(script)), LIMIT),
         None => observed(program, LIMIT),
     })
+}
+
+/// Which argument an interpreter takes for its script.
+fn script(argv: &[String]) -> Option<usize> {
+    let is_option = |arg: &String| arg.starts_with('-') || arg.is_empty();
+    (1..argv.len()).find(|&at| !is_option(&argv[at]))
+}
+
+/// The argument that tells what a process runs, beside its program; none where that is enough, or
+/// where the argument is a whole program (`sh -c`).
+pub(crate) fn told_by(argv: &[String]) -> Option<usize> {
+    let program = base(argv.first()?);
+    let plain = program.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
+    let script = script(argv).filter(|_| INTERPRETERS.contains(&plain))?;
+    let before = argv[script - 1].as_str();
+    let text = matches!(before, "--eval" | "--print" | "-p")
+        || before.starts_with('-') && before.len() <= 4 && before.ends_with(['c', 'e']);
+    (script == 1 || !text).then_some(script)
 }
 
 fn base(path: &str) -> &str {

@@ -1,6 +1,7 @@
 //! What is written is read back, and the text of a message is never touched.
 
 mod any;
+mod chain;
 
 use bytes::Bytes;
 use proptest::prelude::*;

@@ -10,7 +10,7 @@ use crate::verdict::call::{Call, Clue, LATE_ANSWER, Seq, Weight, spoken};
 use crate::verdict::judge::{Due, Judge};
 use crate::verdict::lane::{Answer, Early};
 use crate::verdict::occurrence::Occurrence;
-use crate::verdict::reading::{self, TaskNote};
+use crate::verdict::reading::{self, READ_RESULT, TaskNote};
 use crate::verdict::{Evidence, Outcome};
 
 impl Judge {
@@ -229,9 +229,8 @@ fn is_late(call: &mut Call, answer: &Answer, reorder: Duration) -> bool {
 /// The part of a result that a verdict may need: small ones that name a task, a revision or a
 /// server.
 fn kept(result: &str) -> Option<Box<str>> {
-    const SMALL: usize = 64 << 10;
     let named = |name: &[u8]| memchr::memmem::find(result.as_bytes(), name).is_some();
-    let needed = result.len() <= SMALL
+    let needed = result.len() <= READ_RESULT
         && (named(b"taskId") || named(b"protocolVersion") || named(b"serverInfo"));
     needed.then(|| result.into())
 }

@@ -1,0 +1,127 @@
+//! The lines of a file, or of stdin, in bounded memory; what is compressed is decompressed.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::LogError;
+
+/// So much is read at once.
+const BLOCK: usize = 256 << 10;
+
+/// A longer line is damage: no frame comes near it.
+pub(super) const LONGEST_LINE: u64 = 1 << 30;
+
+/// What a Zstandard frame begins with (RFC 8878, 3.1.1).
+const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+
+/// An open file, read line by line.
+pub(super) struct Input {
+    path: PathBuf,
+    reader: BufReader<Box<dyn Read>>,
+    line: Vec<u8>,
+    lines: u64,
+    /// Position after the line that was read last.
+    offset: u64,
+    compressed: bool,
+}
+
+impl Input {
+    /// Opens a file; `-` is stdin.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn open(path: &Path) -> Result<Self, LogError> {
+        let (path, mut source): (PathBuf, Box<dyn Read>) = match path.as_os_str() == "-" {
+            true => ("stdin".into(), Box::new(io::stdin())),
+            false => match File::open(path) {
+                Ok(file) => (path.into(), Box::new(file)),
+                Err(error) => return Err(failed("open", path, error)),
+            },
+        };
+        let mut opening = Vec::new();
+        let read = source
+            .by_ref()
+            .take(ZSTD.len() as u64)
+            .read_to_end(&mut opening);
+        read.map_err(|error| failed("read", &path, error))?;
+        let compressed = opening == ZSTD;
+        let mut source: Box<dyn Read> = Box::new(Cursor::new(opening).chain(source));
+        if compressed {
+            let decoder = zstd::Decoder::new(source);
+            let decoder = decoder.map_err(|error| failed("decompress", &path, error))?;
+            source = Box::new(UpToTheCut(decoder));
+        }
+        Ok(Self {
+            path,
+            reader: BufReader::with_capacity(BLOCK, source),
+            line: Vec::new(),
+            lines: 0,
+            offset: 0,
+            compressed,
+        })
+    }
+
+    /// The name that messages give it.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The next line with its newline; what follows the last newline without one; nothing at the
+    /// end.
+    ///
+    /// # Errors
+    /// What the system says, and where a line has no end.
+    pub(super) fn next_line(&mut self) -> Result<&[u8], LogError> {
+        self.line.clear();
+        // A message of many megabytes must not keep its room for good.
+        self.line.shrink_to(BLOCK);
+        self.lines += 1;
+        let read = self
+            .reader
+            .by_ref()
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut self.line);
+        let read = read.map_err(|error| failed("read", &self.path, error))?;
+        self.offset += read as u64;
+        if read as u64 == LONGEST_LINE && !self.line.ends_with(b"\n") {
+            return Err(LogError::Endless {
+                path: self.path.clone(),
+                line: self.lines,
+            });
+        }
+        Ok(&self.line)
+    }
+
+    /// Where the last line lies in the file; `None` in a compressed one.
+    pub(super) fn place(&self) -> Option<Range<u64>> {
+        let start = self.offset - self.line.len() as u64;
+        (!self.compressed).then_some(start..self.offset)
+    }
+
+    /// Whether the next line may have to be waited for.
+    pub(super) fn is_drained(&self) -> bool {
+        self.reader.buffer().is_empty()
+    }
+}
+
+/// A compressed file that was cut is read up to there, as one that is not compressed.
+struct UpToTheCut<R>(R);
+
+impl<R: Read> Read for UpToTheCut<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
+            read => read,
+        }
+    }
+}
+
+fn failed(operation: &'static str, path: &Path, source: io::Error) -> LogError {
+    LogError::Io {
+        operation,
+        path: path.into(),
+        source,
+    }
+}

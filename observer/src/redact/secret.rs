@@ -1,0 +1,219 @@
+//! Texts that look like secrets: tokens of known form, private keys, what follows `Bearer`.
+//!
+//! Known by their form alone, so that what is hidden by mistake is little: a prefix that one
+//! issuer uses, and enough of the characters that come after it.
+
+use std::ops::Range;
+
+use super::Redactor;
+use super::name;
+
+/// How a token of some issuer begins, and how many characters it has at least after that.
+const TOKENS: [(&str, usize); 40] = [
+    ("AGE-SECRET-KEY-1", 50),
+    ("AIza", 35),
+    ("AKIA", 16),
+    ("ASIA", 16),
+    ("SG.", 40),
+    ("dckr_pat_", 20),
+    ("dop_v1_", 40),
+    ("eyJ", 40),
+    ("ghp_", 36),
+    ("gho_", 36),
+    ("ghu_", 36),
+    ("ghs_", 36),
+    ("ghr_", 36),
+    ("github_pat_", 40),
+    ("gldt-", 20),
+    ("glpat-", 20),
+    ("glsa_", 32),
+    ("gsk_", 32),
+    ("hf_", 30),
+    ("hvs.", 24),
+    ("lin_api_", 32),
+    ("npm_", 36),
+    ("pplx-", 40),
+    ("pypi-", 40),
+    ("r8_", 32),
+    ("rk_live_", 16),
+    ("shpat_", 32),
+    ("sk-", 20),
+    ("sk_live_", 16),
+    ("sk_test_", 16),
+    ("tvly-", 20),
+    ("whsec_", 24),
+    ("xai-", 40),
+    ("xapp-", 20),
+    ("xoxa-", 20),
+    ("xoxb-", 20),
+    ("xoxe-", 20),
+    ("xoxp-", 20),
+    ("xoxs-", 20),
+    ("ya29.", 20),
+];
+
+/// What comes after these is a token, in any case of letters, of at least so many characters.
+const SCHEMES: [(&str, usize); 3] = [
+    ("bearer ", 16),
+    ("authorization: basic ", 8),
+    ("authorization: token ", 16),
+];
+
+const BEGIN: &str = "-----BEGIN ";
+const PRIVATE: &str = "PRIVATE KEY";
+
+/// A shorter value of a setting is no secret worth the name.
+const SETTING: usize = 6;
+
+/// The bytes that one of the above begins with, or that stand before what is hidden.
+const FIRST: [bool; 256] = {
+    let mut first = [false; 256];
+    let mut at = 0;
+    while at < TOKENS.len() {
+        first[TOKENS[at].0.as_bytes()[0] as usize] = true;
+        at += 1;
+    }
+    let others = b"aAbB-:=";
+    at = 0;
+    while at < others.len() {
+        first[others[at] as usize] = true;
+        at += 1;
+    }
+    first
+};
+
+impl Redactor {
+    /// The text with marks in the place of what looks like a secret; `None` where nothing does.
+    pub(super) fn clean(&self, text: &str) -> Option<String> {
+        if self.plan.show_secrets {
+            return None;
+        }
+        let (mut out, mut done) = (String::new(), 0);
+        while let Some(secret) = find(text, done) {
+            out.push_str(&text[done..secret.start]);
+            out.push_str(&self.mark_text(&text[secret.clone()]));
+            done = secret.end;
+        }
+        if done == 0 {
+            return None;
+        }
+        out.push_str(&text[done..]);
+        Some(out)
+    }
+}
+
+/// The first secret from `from` on.
+fn find(text: &str, from: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    (from..bytes.len())
+        .filter(|&at| FIRST[usize::from(bytes[at])])
+        .find_map(|at| {
+            let secret = secret_at(text, at)?;
+            // What begins here may have its secret further on.
+            (secret.start >= from && !secret.is_empty()).then_some(secret)
+        })
+}
+
+fn secret_at(text: &str, at: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    match bytes[at] {
+        b':' => return password(text, at),
+        b'=' => return setting(text, at),
+        _ => {}
+    }
+    let inside = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
+    let rest = &bytes[at..];
+    if bytes[at] == b'-' {
+        return private_key(text, at);
+    }
+    if inside {
+        return None;
+    }
+    for (scheme, least) in SCHEMES {
+        let found = rest.get(..scheme.len());
+        if found.is_some_and(|found| found.eq_ignore_ascii_case(scheme.as_bytes())) {
+            let start = at + scheme.len();
+            let length = run(&bytes[start..], |byte| {
+                is_word(byte) || b"+/=.~".contains(&byte)
+            });
+            return (length >= least).then_some(start..start + length);
+        }
+    }
+    token(rest).map(|length| at..at + length)
+}
+
+/// The length of the token that `text` begins with.
+fn token(text: &[u8]) -> Option<usize> {
+    let (prefix, least) = TOKENS
+        .iter()
+        .find(|(prefix, _)| text.starts_with(prefix.as_bytes()))?;
+    let dots = matches!(*prefix, "eyJ" | "SG." | "ya29." | "hvs.");
+    let after = &text[prefix.len()..];
+    let length = run(after, |byte| is_word(byte) || dots && byte == b'.');
+    let body = &after[..length];
+    // Words with hyphens between them are none.
+    let mixed = body.iter().any(u8::is_ascii_digit);
+    let jwt = *prefix != "eyJ" || body.iter().filter(|byte| **byte == b'.').count() >= 2;
+    (length >= *least && mixed && jwt).then_some(prefix.len() + length)
+}
+
+/// From the first line of a private key in PEM to its last, or as far as the text goes.
+fn private_key(text: &str, at: usize) -> Option<Range<usize>> {
+    let rest = text[at..].strip_prefix(BEGIN)?;
+    let title = rest.get(..rest.find("-----")?)?;
+    if title.len() > 64 || !title.contains(PRIVATE) {
+        return None;
+    }
+    let end = format!("-----END {title}-----");
+    let length = text[at..].find(&end).map(|found| found + end.len());
+    Some(at..length.map_or(text.len(), |length| at + length))
+}
+
+/// The password of `scheme://user:password@host`; `at` is the first colon.
+fn password(text: &str, at: usize) -> Option<Range<usize>> {
+    let rest = text[at..].strip_prefix("://")?;
+    let authority = &rest[..rest
+        .find(['/', '?', '#', ' ', '"', '\n'])
+        .unwrap_or(rest.len())];
+    let user = &authority[..authority.rfind('@')?];
+    let colon = user.find(':')?;
+    let start = at + "://".len() + colon + 1;
+    Some(start..at + "://".len() + user.len())
+}
+
+/// The value of `TOKEN=value` in capitals, or of `?token=value` in an address; `at` is the sign.
+fn setting(text: &str, at: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let length = bytes[..at]
+        .iter()
+        .rev()
+        .take_while(|byte| is_word(**byte))
+        .count();
+    let start = at - length;
+    let name = &text[start..at];
+    let in_address = start > 0 && matches!(bytes[start - 1], b'?' | b'&');
+    let capitals = !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    if !(in_address || capitals) || !name::is_secret(name) {
+        return None;
+    }
+    let value = at + 1;
+    let stops = |byte: u8| byte.is_ascii_whitespace() || b"&;,\"'<>".contains(&byte);
+    let length = run(&bytes[value..], |byte| !stops(byte));
+    let quoted = match bytes.get(value) {
+        Some(quote @ (b'"' | b'\'')) => {
+            let length = run(&bytes[value + 1..], |byte| byte != *quote);
+            Some(value + 1..value + 1 + length)
+        }
+        _ => None,
+    };
+    let found = quoted.unwrap_or(value..value + length);
+    (found.len() >= SETTING).then_some(found)
+}
+
+fn run(bytes: &[u8], wanted: impl Fn(u8) -> bool) -> usize {
+    bytes.iter().take_while(|byte| wanted(**byte)).count()
+}
+
+const fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
+}
