@@ -1,6 +1,6 @@
 //! An audit log in a file, or on stdin: read line by line, in bounded memory.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -54,6 +54,9 @@ pub struct LogFile {
     line: Vec<u8>,
     lines: u64,
     cut: Option<u64>,
+    /// How many bytes a file had when it was opened, and how many have been read.
+    size: Option<u64>,
+    read: u64,
 }
 
 impl LogFile {
@@ -62,10 +65,15 @@ impl LogFile {
     /// # Errors
     /// Where it cannot be opened, or is no log.
     pub fn open(path: &Path) -> Result<(Self, Header), LogError> {
+        let mut size = None;
         let (path, input): (PathBuf, Box<dyn Read>) = match path.as_os_str() == "-" {
             true => ("stdin".into(), Box::new(io::stdin())),
             false => match File::open(path) {
-                Ok(file) => (path.into(), Box::new(file)),
+                Ok(file) => {
+                    let known = file.metadata().ok().filter(Metadata::is_file);
+                    size = known.map(|known| known.len());
+                    (path.into(), Box::new(file))
+                }
                 Err(source) => {
                     return Err(LogError::Io {
                         operation: "open",
@@ -82,6 +90,8 @@ impl LogFile {
             line: Vec::new(),
             lines: 0,
             cut: None,
+            size,
+            read: 0,
         };
         match log.next_record()? {
             Some(Record::Header(header)) => Ok((log, *header)),
@@ -125,6 +135,21 @@ impl LogFile {
         self.cut
     }
 
+    /// What it is called.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many bytes a file had when it was opened; `None` for what has no size.
+    pub const fn size(&self) -> Option<u64> {
+        self.size
+    }
+
+    /// How many bytes have been read.
+    pub const fn position(&self) -> u64 {
+        self.read
+    }
+
     /// Whether the next record may have to be waited for.
     pub fn is_drained(&self) -> bool {
         self.input.buffer().is_empty()
@@ -145,6 +170,7 @@ impl LogFile {
             path: self.path.clone(),
             source,
         })?;
+        self.read += read as u64;
         if read as u64 == LONGEST_LINE && !self.line.ends_with(b"\n") {
             return Err(LogError::Endless {
                 path: self.path.clone(),

@@ -24,6 +24,7 @@ mod live;
 mod log;
 mod output;
 mod policy;
+mod progress;
 #[cfg(target_os = "linux")]
 mod remedy;
 mod replay;
