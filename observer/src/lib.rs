@@ -8,8 +8,9 @@
 //!
 //! Everything from [`stream`] to [`record`] is pure: no clock, no file, no thread; time comes in
 //! with each event. [`pipeline`] joins the pure layers; behind it [`policy`] judges by a team's own
-//! rules and [`report`] makes documents, equally pure. [`wording`] is how all of them speak to people, and [`cli`] joins them to
-//! the world.
+//! rules and [`report`] makes documents, equally pure. [`wording`] is how all of them speak to
+//! people, and [`cli`] joins them to the world. The live view, [`tui`], stands beside the sinks: it
+//! takes what they take.
 
 pub mod capture;
 pub mod cli;
@@ -21,5 +22,6 @@ pub mod report;
 pub mod session;
 pub mod sink;
 pub mod stream;
+pub mod tui;
 pub mod verdict;
 pub mod wording;

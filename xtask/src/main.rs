@@ -3,6 +3,7 @@
 mod dist;
 mod ebpf;
 mod hosts;
+mod pictures;
 mod schema;
 
 use clap::Parser;
@@ -13,6 +14,7 @@ enum Verb {
     Dist(dist::Args),
     Ebpf(ebpf::Args),
     Hosts(hosts::Args),
+    Pictures(pictures::Args),
     Schema(schema::Args),
 }
 
@@ -21,6 +23,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Dist(args) => dist::run(&args),
         Verb::Ebpf(args) => ebpf::run(&args),
         Verb::Hosts(args) => hosts::run(&args),
+        Verb::Pictures(args) => pictures::run(&args),
         Verb::Schema(args) => schema::run(&args),
     }
 }

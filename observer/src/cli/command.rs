@@ -84,7 +84,7 @@ impl Loaded {
     /// # Errors
     ///
     /// Where the command cannot be started; nothing has run then.
-    pub(super) fn observe(self, outputs: Outputs) -> Result<Ended, Failure> {
+    pub(super) fn observe(self, mut outputs: Outputs) -> Result<Ended, Failure> {
         let Self {
             command,
             runtime,
@@ -93,7 +93,16 @@ impl Loaded {
         } = self;
         let (program, arguments) = command.words.split_first().ok_or_else(no_command)?;
         let inherited = signals.inherited().clone();
-        let paused = Paused::spawn(program.clone(), arguments, &command.owner, inherited)?;
+        let streams = outputs
+            .streams()
+            .map_err(|error| system("make a pipe", &error))?;
+        let paused = Paused::spawn(
+            program.clone(),
+            arguments,
+            &command.owner,
+            inherited,
+            streams,
+        )?;
         probe.watch_pid(paused.pid())?;
         let capture = Capture::start(probe).map_err(|error| system("start a thread", &error))?;
         let words = command
@@ -116,6 +125,7 @@ impl Loaded {
                 live,
                 signals,
                 linger: command.linger,
+                told: false,
             }
             .observe()
             .await
@@ -147,6 +157,8 @@ struct Watched {
     live: Live,
     signals: SignalStream,
     linger: Duration,
+    /// Whether somebody wanted us to end.
+    told: bool,
 }
 
 impl Watched {
@@ -154,7 +166,7 @@ impl Watched {
         let fate = self.until_it_ends().await?;
         self.until_all_is_over().await?;
         let left = self.left_running();
-        let finished = self.live.finish().await;
+        let finished = self.live.finish().await.shown(self.told);
         if !left.is_empty() {
             say(format_args!(
                 "no longer watched, and running still: {}",
@@ -176,7 +188,14 @@ impl Watched {
                         return Ok(fate);
                     }
                 }
-                step = self.live.step(), if capturing => capturing = step.is_ok(),
+                step = self.live.step(), if capturing => {
+                    capturing = step.is_ok();
+                    // Whoever leaves the live view cannot end the command in another way.
+                    if !self.told && self.live.is_left() {
+                        self.told = true;
+                        self.child.signal(Signal::SIGTERM);
+                    }
+                }
             }
         }
     }
@@ -190,6 +209,7 @@ impl Watched {
                 received = self.signals.next() => {
                     let received = received.map_err(|error| system("await signals", &error))?;
                     if signals::ENDING.contains(&received.signal) {
+                        self.told = true;
                         return Ok(());
                     }
                 }
@@ -203,7 +223,7 @@ impl Watched {
     }
 
     /// Does with a signal what must be done for the command not to notice us.
-    fn handle_signal(&self, received: Received) -> Result<Option<Fate>, Failure> {
+    fn handle_signal(&mut self, received: Received) -> Result<Option<Fate>, Failure> {
         if received.signal == Signal::SIGCHLD {
             let change = self
                 .child
@@ -218,6 +238,7 @@ impl Watched {
             .sender
             .is_some_and(|sender| !self.live.alive().contains(&sender))
         {
+            self.told |= signals::ENDING.contains(&received.signal);
             // What the terminal sends, or the command to its group, it has got itself.
             self.child.signal(received.signal);
         }

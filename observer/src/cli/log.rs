@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::{Exit, Failure};
 use crate::record::{Header, ReadError, Reader, Record, Tail};
+use crate::tui::LogPlace;
 
 /// So much is read at once.
 const BLOCK: usize = 256 << 10;
@@ -53,10 +54,11 @@ pub struct LogFile {
     reader: Reader,
     line: Vec<u8>,
     lines: u64,
+    /// Position after the line that was read last.
+    offset: u64,
     cut: Option<u64>,
-    /// How many bytes a file had when it was opened, and how many have been read.
+    /// How many bytes a file had when it was opened.
     size: Option<u64>,
-    read: u64,
 }
 
 impl LogFile {
@@ -89,9 +91,9 @@ impl LogFile {
             reader: Reader::new(),
             line: Vec::new(),
             lines: 0,
+            offset: 0,
             cut: None,
             size,
-            read: 0,
         };
         match log.next_record()? {
             Some(Record::Header(header)) => Ok((log, *header)),
@@ -147,7 +149,16 @@ impl LogFile {
 
     /// How many bytes have been read.
     pub const fn position(&self) -> u64 {
-        self.read
+        self.offset
+    }
+
+    /// Where the last record lies in the file.
+    pub fn place(&self) -> LogPlace {
+        let bytes = self.line.len() as u64;
+        LogPlace {
+            offset: self.offset - bytes,
+            bytes,
+        }
     }
 
     /// Whether the next record may have to be waited for.
@@ -170,7 +181,7 @@ impl LogFile {
             path: self.path.clone(),
             source,
         })?;
-        self.read += read as u64;
+        self.offset += read as u64;
         if read as u64 == LONGEST_LINE && !self.line.ends_with(b"\n") {
             return Err(LogError::Endless {
                 path: self.path.clone(),

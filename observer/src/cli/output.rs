@@ -8,10 +8,15 @@ use clap::{ArgAction, ValueEnum};
 
 use super::gate::{Gate, GateArgs};
 use super::terminal::Courteous;
+use super::view::{View, ViewArgs};
 use super::{Exit, Failure, say};
+use crate::capture::Clock;
+#[cfg(target_os = "linux")]
+use crate::capture::spawn::Streams;
 use crate::pipeline::Output;
 use crate::record::Header;
 use crate::sink::{Color, Detail, Jsonl, Lines, Outlet, WriteError};
+use crate::tui::LogPlace;
 
 /// What is printed and written, and what the exit code tells.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -34,6 +39,8 @@ pub struct OutputArgs {
     color: ColorChoice,
     #[command(flatten)]
     gate: GateArgs,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 /// When to colour.
@@ -85,6 +92,8 @@ impl OutputArgs {
             Job::Live | Job::Replay => failure,
         })?;
         let log_on_stdout = self.log.as_deref() == Some(Path::new("-"));
+        let plain = self.detail() != Detail::Normal || log_on_stdout;
+        let view = self.view.open(job, plain, self.log_file())?;
         let log = match self.log_file() {
             Some(path) => Some(Outlet::create(path).map_err(|error| unwritable(&error, job))?),
             None => log_on_stdout.then(Outlet::stdout),
@@ -100,6 +109,7 @@ impl OutputArgs {
             log: log.map(Jsonl::new),
             lines: Lines::new(lines, self.detail(), self.color.choose(on_stderr)),
             gate,
+            view,
             job,
             write_failed: false,
             unread: false,
@@ -138,28 +148,51 @@ pub struct Outputs {
     log: Option<Jsonl>,
     lines: Lines,
     gate: Gate,
+    view: View,
     job: Job,
     write_failed: bool,
     unread: bool,
 }
 
 impl Outputs {
-    /// Begins the audit log, where one is wanted.
-    pub fn begin(&mut self, header: Header) {
+    /// Begins the audit log, where one is wanted, and the live view. `clock` tells the time of an
+    /// observation that goes on.
+    pub fn begin(&mut self, header: Header, clock: Option<Clock>) {
+        if let Err(error) = self.view.begin(&header, clock) {
+            say(format_args!("{error}; lines are printed instead"));
+        }
         let written = self.log.as_mut().map_or(Ok(()), |log| log.begin(header));
         self.note_log(written);
     }
 
-    /// Takes what came out of the pipeline.
-    pub fn handle_output(&mut self, output: &Output) {
+    /// Names the log that is read.
+    pub fn read_from(&mut self, path: &Path) {
+        self.view.read_from(path);
+    }
+
+    /// Takes what came out of the pipeline; `place` is where the log that is read holds it.
+    pub fn handle_output(&mut self, output: &Output, place: Option<LogPlace>) {
+        let begins = self.log.as_ref().map(Jsonl::written);
         let written = self
             .log
             .as_mut()
             .map_or(Ok(()), |log| log.handle_output(output));
         self.note_log(written);
-        let written = self.lines.handle_output(output);
-        self.note_lines(written);
-        if let Some(ruling) = self.gate.handle_output(output) {
+        if self.view.is_shown() {
+            let ends = self.log.as_ref().map(Jsonl::written);
+            let here = begins.zip(ends).filter(|_| self.job != Job::Replay);
+            let here = here.map(|(offset, end)| LogPlace {
+                offset,
+                bytes: end - offset,
+            });
+            self.view.handle_output(output, place.or(here));
+        } else {
+            let written = self.lines.handle_output(output);
+            self.note_lines(written);
+        }
+        if let Some(ruling) = self.gate.handle_output(output)
+            && !self.view.is_shown()
+        {
             let written = self.lines.handle_ruling(ruling);
             self.note_lines(written);
         }
@@ -171,6 +204,7 @@ impl Outputs {
         self.note_log(written);
         let written = self.lines.flush_due(now);
         self.note_lines(written);
+        self.view.flush();
     }
 
     /// Writes what waits; to be called whenever there is nothing to do, and at the end.
@@ -179,6 +213,16 @@ impl Outputs {
         self.note_log(written);
         let written = self.lines.flush();
         self.note_lines(written);
+        self.view.flush();
+    }
+
+    /// Says that there will be no more, and why. The live view stays until the user leaves it, or
+    /// ends at once where `leave` says so.
+    pub fn close(&mut self, why: Option<String>, leave: bool) {
+        if let Err(error) = self.view.close(why, leave) {
+            self.write_failed = true;
+            say(error);
+        }
     }
 
     /// Says that something of the scope went by unseen that no record tells.
@@ -186,9 +230,23 @@ impl Outputs {
         self.gate.note_incomplete();
     }
 
-    /// Whether whoever read our stdout has gone.
-    pub const fn is_unread(&self) -> bool {
-        self.unread
+    /// Whether the user has left the live view.
+    pub fn is_left(&mut self) -> bool {
+        self.view.is_left()
+    }
+
+    /// Where the standard streams of the command that is run must lead.
+    ///
+    /// # Errors
+    /// Where no pipe can be made.
+    #[cfg(target_os = "linux")]
+    pub fn streams(&mut self) -> io::Result<Streams> {
+        self.view.streams()
+    }
+
+    /// Whether whoever read our stdout has gone, or left the live view.
+    pub fn is_unread(&mut self) -> bool {
+        self.unread || self.view.is_left()
     }
 
     /// The exit code of `attach`, `watch`, `replay`.
@@ -284,13 +342,13 @@ mod tests {
             Color::Plain,
         );
         if found {
-            outputs.handle_output(&finding());
+            outputs.handle_output(&finding(), None);
         }
         let summary = Summary {
             complete,
             ..Summary::default()
         };
-        outputs.handle_output(&Output::Derived(verdict::Output::Summary(summary)));
+        outputs.handle_output(&Output::Derived(verdict::Output::Summary(summary)), None);
         outputs
     }
 

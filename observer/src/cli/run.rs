@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use super::capture::CaptureArgs;
 use super::command::Command;
-use super::{Exit, Failure, Job, OutputArgs, SettingsArgs, parse_duration};
+use super::{Exit, Failure, Job, OutputArgs, SettingsArgs};
 use crate::capture::Fate;
 use crate::capture::spawn::{Identity, Owner};
 use crate::verdict;
+use crate::wording::parse_duration;
 
 /// Start a command, and watch it and all that it starts
 ///

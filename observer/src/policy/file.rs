@@ -115,7 +115,7 @@ pub(super) fn duration<'de, D: Deserializer<'de>>(
 
         fn visit_str<E: de::Error>(self, text: &str) -> Result<Duration, E> {
             crate::wording::parse_duration(text)
-                .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+                .map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
         }
     }
     deserializer.deserialize_any(Visitor).map(Some)

@@ -16,7 +16,7 @@ const INTERPRETERS: [&str; 14] = [
 ];
 
 /// The names of the processes that are alive.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     by_pid: HashMap<Pid, String>,
 }

@@ -29,21 +29,6 @@ pub(crate) fn span(duration: Duration) -> String {
     }
 }
 
-/// `30s`, `1.5s`, `200ms`, `2min`, `1h`, or a bare number of seconds.
-pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
-    let digits = text.find(|char: char| char != '.' && !char.is_ascii_digit());
-    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
-    let seconds = match unit {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3_600.0,
-        _ => return None,
-    };
-    let number = number.parse::<f64>().ok()?;
-    Duration::try_from_secs_f64(number * seconds).ok()
-}
-
 /// A size in bytes: `812 B`, `1.2 kB`, `64.0 MB`.
 #[expect(clippy::cast_precision_loss, reason = "two digits are shown")]
 pub(crate) fn size(bytes: u64) -> String {

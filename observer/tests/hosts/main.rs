@@ -12,6 +12,7 @@
 
 mod example;
 mod run;
+mod view;
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -31,6 +31,8 @@ enum Observer {
     Within(String),
     /// `observer attach`, once the server runs.
     Attached,
+    /// Beside it, once the server runs: this command, with `{out}` and `{pid}` filled in.
+    Beside(String),
     /// Elsewhere: the test starts it.
     Elsewhere,
 }
@@ -76,6 +78,12 @@ impl Plan {
         self
     }
 
+    /// The command attaches an observer to the running host, and keeps `{out}/audit.jsonl`.
+    pub(crate) fn beside(mut self, command: String) -> Self {
+        self.observer = Observer::Beside(command);
+        self
+    }
+
     /// The host runs as if there were no observer.
     pub(crate) fn unobserved(mut self) -> Self {
         self.observer = Observer::Elsewhere;
@@ -115,6 +123,7 @@ impl Plan {
             Observer::Attached => command.arg("--beside").arg(format!(
                 "'{observer}' attach --quiet --log {{out}}/audit.jsonl {{pid}}"
             )),
+            Observer::Beside(beside) => command.arg("--beside").arg(beside),
             Observer::Elsewhere => &mut command,
         };
         let output = command.output().unwrap();

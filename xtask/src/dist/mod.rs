@@ -88,10 +88,12 @@ impl Dist {
             .context("neither CARGO_HOME nor HOME is set")?;
         // No path of the machine that builds it.
         let flags = [
-            "-Ctarget-feature=+crt-static".to_owned(),
-            "-Cstrip=debuginfo".to_owned(),
-            format!("--remap-path-prefix={}=cargo", home.display()),
+            "-C".to_owned(),
+            "target-feature=+crt-static".to_owned(),
+            "-C".to_owned(),
+            "strip=debuginfo".to_owned(),
             format!("--remap-path-prefix={}=.", self.root.display()),
+            format!("--remap-path-prefix={}=cargo", home.display()),
         ];
         let mut cargo = Command::new(env!("CARGO"));
         cargo

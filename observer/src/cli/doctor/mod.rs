@@ -15,7 +15,7 @@ use super::{Exit, Failure, remedy};
 use crate::capture::CaptureEvent;
 use crate::capture::ebpf::{Options, Probe, ProbeError, Scope};
 use crate::capture::proc::Snapshot;
-use crate::capture::spawn::{InheritedSignals, Owner, Paused};
+use crate::capture::spawn::{InheritedSignals, Owner, Paused, Streams};
 
 /// How long the probe may take to report what a process did.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -234,6 +234,7 @@ fn see_ping(mut probe: Probe) -> Result<bool, Failure> {
         &words,
         &Owner::Same,
         InheritedSignals::read(&[]),
+        Streams::Ours,
     )?;
     probe.watch_pid(paused.pid())?;
     let mut capture = Capture::start(probe).map_err(failed)?;
