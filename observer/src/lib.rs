@@ -9,7 +9,7 @@
 //! Everything from [`stream`] to [`record`] is pure: no clock, no file, no thread; time comes in
 //! with each event. [`pipeline`] joins the pure layers; behind it [`policy`] judges by a team's own
 //! rules and [`report`] makes documents, equally pure. [`wording`] is how all of them speak to
-//! people, and [`cli`] joins them to the world. The live view, [`tui`], stands beside the sinks: it
+//! people, [`cli`] joins them to the world, and the live view, [`tui`], stands beside the sinks: it
 //! takes what they take.
 
 pub mod capture;

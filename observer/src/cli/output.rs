@@ -108,8 +108,8 @@ impl OutputArgs {
         Ok(Outputs {
             log: log.map(Jsonl::new),
             lines: Lines::new(lines, self.detail(), self.color.choose(on_stderr)),
-            gate,
             view,
+            gate,
             job,
             write_failed: false,
             unread: false,
@@ -147,8 +147,8 @@ impl ColorChoice {
 pub struct Outputs {
     log: Option<Jsonl>,
     lines: Lines,
-    gate: Gate,
     view: View,
+    gate: Gate,
     job: Job,
     write_failed: bool,
     unread: bool,
@@ -178,7 +178,8 @@ impl Outputs {
             .as_mut()
             .map_or(Ok(()), |log| log.handle_output(output));
         self.note_log(written);
-        if self.view.is_shown() {
+        let in_view = self.view.is_shown();
+        if in_view {
             let ends = self.log.as_ref().map(Jsonl::written);
             let here = begins.zip(ends).filter(|_| self.job != Job::Replay);
             let here = here.map(|(offset, end)| LogPlace {
@@ -191,7 +192,7 @@ impl Outputs {
             self.note_lines(written);
         }
         if let Some(ruling) = self.gate.handle_output(output)
-            && !self.view.is_shown()
+            && !in_view
         {
             let written = self.lines.handle_ruling(ruling);
             self.note_lines(written);

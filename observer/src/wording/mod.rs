@@ -11,6 +11,7 @@ mod program;
 mod text;
 
 pub use duration::parse_duration;
+
 pub(crate) use glob::Glob;
 pub(crate) use parties::{Known, Parties, Sides};
 pub(crate) use program::Names;
