@@ -1,5 +1,6 @@
 //! `cargo xtask`: what the repository does to itself. One file a verb.
 
+mod dist;
 mod ebpf;
 mod hosts;
 mod pictures;
@@ -10,6 +11,7 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "What the repository does to itself")]
 enum Verb {
+    Dist(dist::Args),
     Ebpf(ebpf::Args),
     Hosts(hosts::Args),
     Pictures(pictures::Args),
@@ -18,6 +20,7 @@ enum Verb {
 
 fn main() -> anyhow::Result<()> {
     match Verb::parse() {
+        Verb::Dist(args) => dist::run(&args),
         Verb::Ebpf(args) => ebpf::run(&args),
         Verb::Hosts(args) => hosts::run(&args),
         Verb::Pictures(args) => pictures::run(&args),

@@ -1,6 +1,6 @@
 //! The lines of a file, or of stdin, in bounded memory; what is compressed is decompressed.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,8 @@ pub(super) struct Input {
     /// Position after the line that was read last.
     offset: u64,
     compressed: bool,
+    /// How many bytes a file had when it was opened.
+    size: Option<u64>,
 }
 
 impl Input {
@@ -33,10 +35,15 @@ impl Input {
     /// # Errors
     /// What the system says.
     pub(super) fn open(path: &Path) -> Result<Self, LogError> {
+        let mut size = None;
         let (path, mut source): (PathBuf, Box<dyn Read>) = match path.as_os_str() == "-" {
             true => ("stdin".into(), Box::new(io::stdin())),
             false => match File::open(path) {
-                Ok(file) => (path.into(), Box::new(file)),
+                Ok(file) => {
+                    let known = file.metadata().ok().filter(Metadata::is_file);
+                    size = known.map(|known| known.len());
+                    (path.into(), Box::new(file))
+                }
                 Err(error) => return Err(failed("open", path, error)),
             },
         };
@@ -60,6 +67,7 @@ impl Input {
             lines: 0,
             offset: 0,
             compressed,
+            size: size.filter(|_| !compressed),
         })
     }
 
@@ -98,6 +106,17 @@ impl Input {
     pub(super) fn place(&self) -> Option<Range<u64>> {
         let start = self.offset - self.line.len() as u64;
         (!self.compressed).then_some(start..self.offset)
+    }
+
+    /// How many bytes there are to read, as it was opened; `None` where that is not known: in a
+    /// pipe, or compressed.
+    pub(super) const fn size(&self) -> Option<u64> {
+        self.size
+    }
+
+    /// How many bytes have been read.
+    pub(super) const fn position(&self) -> u64 {
+        self.offset
     }
 
     /// Whether the next line may have to be waited for.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::progress::Progress;
 use super::{LogError, LogFile, SettingsArgs};
 use crate::capture::Timestamp;
 use crate::pipeline::{Output, Pipeline};
@@ -54,6 +55,7 @@ pub(super) fn judge_open(
             take(&output);
         }
     };
+    let mut progress = Progress::over(&log);
     let mut end = Timestamp::ZERO;
     let damage = loop {
         let record = match log.next_record() {
@@ -62,11 +64,13 @@ pub(super) fn judge_open(
             Err(error) => break Some(error),
         };
         end = end.max(record.t());
+        progress.note(log.position());
         if let Some(observed) = record.into_observed() {
             pipeline.handle_observed(observed);
             drain(&mut pipeline);
         }
     };
+    drop(progress);
     pipeline.finish(end);
     drain(&mut pipeline);
     Judged {

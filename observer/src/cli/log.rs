@@ -214,6 +214,21 @@ impl LogFile {
         })
     }
 
+    /// What the file that is read is called.
+    pub fn path(&self) -> &Path {
+        self.input.path()
+    }
+
+    /// How many bytes it had when it was opened; `None` for what has no known size.
+    pub const fn size(&self) -> Option<u64> {
+        self.input.size()
+    }
+
+    /// How many of its bytes have been read.
+    pub const fn position(&self) -> u64 {
+        self.input.position()
+    }
+
     /// Whether the next record may have to be waited for.
     pub fn is_drained(&self) -> bool {
         self.input.is_drained()

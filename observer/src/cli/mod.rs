@@ -29,6 +29,7 @@ mod log;
 mod output;
 mod payload;
 mod policy;
+mod progress;
 pub mod relay;
 #[cfg(target_os = "linux")]
 mod remedy;

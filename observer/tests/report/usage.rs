@@ -30,6 +30,68 @@ fn without_a_policy_the_exit_code_tells_only_of_faults() {
 }
 
 #[test]
+fn a_log_that_is_none_is_told_in_clear_words() {
+    let lab = Lab::new();
+    let header = "{\"type\":\"header\",\"t\":0,\"schema\":\"observer/1\"}\n";
+    lab.write("newer.jsonl", &header.replace("observer/1", "observer/2"));
+    lab.write("other.jsonl", "{\"name\":\"strace\"}\n");
+    lab.write("binary", "\u{7f}ELF\0\0\n");
+    lab.write("empty.jsonl", "");
+    lab.write("twice.jsonl", &header.repeat(2));
+    for command in ["check", "report"] {
+        for (file, part) in [
+            (
+                "newer.jsonl",
+                "it has the schema \"observer/2\", and this observer knows",
+            ),
+            ("other.jsonl", "it is no audit log"),
+            ("binary", "it is no audit log"),
+            ("empty.jsonl", "it is empty"),
+            ("twice.jsonl", "line 2 begins another log"),
+            (".", "Is a directory"),
+        ] {
+            let ended = lab.observer(&[command, file]);
+            assert_eq!(ended.code, Some(2), "{command} {file}: {}", ended.stderr);
+            assert!(
+                ended.stderr.contains(part),
+                "{command} {file}: {}",
+                ended.stderr
+            );
+            assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+        }
+    }
+}
+
+#[test]
+fn more_than_a_report_keeps_is_counted() {
+    let lab = Lab::new();
+    let mut log = String::from("{\"type\":\"header\",\"t\":0,\"schema\":\"observer/1\"}\n");
+    for id in 0..12_000 {
+        for (from, rest) in [
+            (
+                "client",
+                "\"method\":\"tools/call\",\"params\":{\"name\":\"x\"}",
+            ),
+            ("server", "\"result\":{}"),
+        ] {
+            log += &format!(
+                "{{\"type\":\"message\",\"t\":{id},\"from\":\"{from}\",\"bytes\":1,\
+                 \"json\":{{\"jsonrpc\":\"2.0\",\"id\":{id},{rest}}}}}\n"
+            );
+        }
+    }
+    lab.write("long.jsonl", &log);
+    let args = ["-f", "csv=calls.csv", "-f", "html=page.html", "long.jsonl"];
+    let ended = lab.observer(&[&["report"], &args[..]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(lab.read("calls.csv").lines().count(), 12_001);
+    let page = lab.read("page.html");
+    assert!(page.contains("12000: 12000 answered"));
+    // 10,000 are kept, and 2,000 of them shown.
+    assert!(page.contains("and 10000 more"));
+}
+
+#[test]
 fn what_cannot_be_written_is_told_before_a_log_is_read() {
     let lab = Lab::new();
     let bad = abandons();
