@@ -1,4 +1,151 @@
-//! The pure layers in a row: a captured event goes in, records come out.
+//! The pure layers in a row: a captured event goes in, what was observed and concluded comes out.
 //!
-//! Owns nothing but the order: session, then verdict, then record. No clock, no I/O.
+//! Owns nothing but the order: session, then verdict. No clock, no I/O: time comes in with each
+//! event. A replay enters behind the session, with the events that a log kept, and gets the same
+//! conclusions: times are cut to the log's microseconds before anybody sees them, and the judge's
+//! timers run up to an event's time before it sees the event.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::capture::{Captured, StreamId, Timestamp};
+use crate::session::{self, Observed, Session};
+use crate::verdict::{self, Judge};
+
+/// What comes out of a [`Pipeline`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// What happened.
+    Observed(Observed),
+    /// What was concluded.
+    Derived(verdict::Output),
+    /// For the backend: the stream is no MCP, its bytes are not wanted any more.
+    GiveUp(StreamId),
+    /// For the backend: the stream is over, what it keeps about it can go.
+    Forget(StreamId),
+}
+
+impl Output {
+    /// When it happened or was concluded; `None` for what is meant for the backend.
+    pub fn at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Observed(observed) => Some(observed.at),
+            Self::Derived(verdict::Output::Call(call)) => Some(call.at),
+            Self::Derived(verdict::Output::Finding(finding)) => Some(finding.at),
+            Self::Derived(verdict::Output::Summary(summary)) => Some(summary.at),
+            Self::GiveUp(_) | Self::Forget(_) => None,
+        }
+    }
+}
+
+/// The pure layers, from captured events to conclusions.
+///
+/// After each `handle_*` and after [`finish`](Self::finish), [`poll_output`](Self::poll_output)
+/// must be called until it has nothing more.
+#[derive(Debug)]
+pub struct Pipeline {
+    session: Session,
+    judge: Judge,
+    outputs: VecDeque<Output>,
+}
+
+impl Pipeline {
+    /// A pipeline that has seen nothing yet.
+    pub fn new(session: session::Settings, verdict: verdict::Settings) -> Self {
+        Self {
+            session: Session::new(session),
+            judge: Judge::new(verdict),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Takes what a backend saw.
+    pub fn handle_event(&mut self, mut event: Captured) {
+        event.at = whole_micros(event.at);
+        self.run_session_before(event.at);
+        self.session.handle_event(event);
+        self.drain_session();
+    }
+
+    /// Takes what a log kept.
+    pub fn handle_observed(&mut self, observed: Observed) {
+        self.run_judge_before(observed.at);
+        self.judge.handle_event(&observed);
+        self.outputs.push_back(Output::Observed(observed));
+        self.drain_judge();
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called next, at the latest.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        [self.session.poll_timeout(), self.judge.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Lets time pass.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        let now = whole_micros(now);
+        self.run_session_before(now);
+        self.session.handle_timeout(now);
+        self.drain_session();
+        self.run_judge_before(now);
+        self.judge.handle_timeout(now);
+        self.drain_judge();
+    }
+
+    /// Ends: what is still open is concluded, and the summary drawn up.
+    pub fn finish(&mut self, now: Timestamp) {
+        let now = whole_micros(now);
+        self.run_session_before(now);
+        self.session.finish(now);
+        self.drain_session();
+        self.run_judge_before(now);
+        self.judge.finish(now);
+        self.drain_judge();
+    }
+
+    /// What came out, in order.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// Runs the session's timers that are due before `at`, one after the other, so that each sees
+    /// the time it waited for and not a later one.
+    fn run_session_before(&mut self, at: Timestamp) {
+        while let Some(due) = self.session.poll_timeout().filter(|&due| due < at) {
+            self.session.handle_timeout(due);
+            self.drain_session();
+        }
+    }
+
+    /// As [`Self::run_session_before`], for the judge.
+    fn run_judge_before(&mut self, at: Timestamp) {
+        while let Some(due) = self.judge.poll_timeout().filter(|&due| due < at) {
+            self.judge.handle_timeout(due);
+            self.drain_judge();
+        }
+    }
+
+    fn drain_session(&mut self) {
+        while let Some(output) = self.session.poll_output() {
+            match output {
+                session::Output::Observed(observed) => self.handle_observed(observed),
+                session::Output::GiveUp(stream) => self.outputs.push_back(Output::GiveUp(stream)),
+                session::Output::Forget(stream) => self.outputs.push_back(Output::Forget(stream)),
+            }
+        }
+    }
+
+    fn drain_judge(&mut self) {
+        while let Some(output) = self.judge.poll_output() {
+            self.outputs.push_back(Output::Derived(output));
+        }
+    }
+}
+
+/// The time as the log can keep it.
+fn whole_micros(at: Timestamp) -> Timestamp {
+    at - Duration::from_nanos(at.as_nanos() % 1_000)
+}

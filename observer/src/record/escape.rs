@@ -22,6 +22,20 @@ pub fn escape(bytes: &[u8]) -> String {
     out
 }
 
+/// The text as it may be printed: what a terminal would obey, or would not show, as an escape.
+///
+/// Unlike [`escape`] leaves backslashes alone, so that it reads well and cannot be turned back.
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '\\' => out.push(char),
+            _ => push_escaped(&mut out, char),
+        }
+    }
+    out
+}
+
 /// The bytes that [`escape`] was given. What is no escape stands for itself.
 pub fn unescape(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
@@ -119,6 +133,11 @@ mod tests {
             let text = escape(&bytes);
             prop_assert!(!text.chars().any(is_unprintable));
             prop_assert_eq!(unescape(&text), bytes);
+        }
+
+        #[test]
+        fn what_is_printed_is_printable(text: String) {
+            prop_assert!(!printable(&text).chars().any(is_unprintable));
         }
 
         #[test]

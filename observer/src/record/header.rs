@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::capture::{Pid, Timestamp};
+use crate::verdict::Settings;
 
 /// The first line of a log. A reader needs `schema`; everything else may be missing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,7 +39,7 @@ pub struct Header {
     pub scope: Option<Scope>,
     /// All that changes a verdict.
     #[serde(default)]
-    pub settings: Option<serde_json::Value>,
+    pub settings: Option<Settings>,
 }
 
 /// What saw the bytes.

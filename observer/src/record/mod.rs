@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::capture::Timestamp;
 
 pub use derived::{Call, Cancel, Evidence, Finding, Summary};
-pub use escape::{escape, unescape};
+pub use escape::{escape, printable, unescape};
 pub use header::{Backend, Header, Payload, Scope};
 pub use observed::{
     Activity, Clock, Connection, ConnectionEvent, Delivered, Eof, Gap, Interrupt, LossRecord,
@@ -117,4 +117,9 @@ impl Record {
         }
         out.push(b'\n');
     }
+}
+
+/// The JSON Schema (2020-12) of a line, generated from the types above.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Record).to_value()
 }

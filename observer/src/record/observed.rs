@@ -110,7 +110,7 @@ pub struct Message {
     pub offset: Option<u64>,
     /// The frame, verbatim.
     #[serde(skip_serializing)]
-    #[schemars(with = "serde_json::Value", extend("writeOnly" = false))]
+    #[schemars(with = "serde_json::Value", transform = as_written)]
     pub json: Frame,
 }
 
@@ -255,4 +255,10 @@ pub struct LossRecord {
 /// A log of one connection may leave its number out.
 pub(super) const fn only_connection() -> ConnId {
     ConnId(1)
+}
+
+/// `json` is left out by the derived serialiser, and written all the same.
+fn as_written(schema: &mut schemars::Schema) {
+    schema.remove("writeOnly");
+    schema.insert("type".into(), ["object", "array"].as_slice().into());
 }

@@ -77,6 +77,7 @@ pub enum ReadError {
 
 /// What follows the last newline of a log.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a log has one")]
 pub enum Tail {
     /// A record that only lacks its newline; `None` where it is of an unknown type.
     Record(Option<Record>),

@@ -228,6 +228,15 @@ fn every_word_is_read_back() {
     check::<Confidence>();
 }
 
+#[test]
+fn the_committed_schema_is_that_of_the_types() {
+    let committed = include_str!("../../../docs/audit-log.schema.json");
+    assert!(
+        committed == format!("{:#}\n", schema()),
+        "docs/audit-log.schema.json is out of date: run `cargo xtask schema`"
+    );
+}
+
 proptest! {
     #[test]
     fn an_observed_event_survives_the_log(observed in any_observed()) {

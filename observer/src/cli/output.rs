@@ -1,0 +1,252 @@
+//! Where the results go: options that all observing subcommands share, and the open sinks.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{ArgAction, ValueEnum};
+
+use super::fail_on::{FailOn, Tally};
+use super::{Exit, Failure, say};
+use crate::pipeline::Output;
+use crate::record::Header;
+use crate::sink::{Color, Detail, Jsonl, Lines, Outlet, WriteError};
+use crate::verdict;
+
+/// What is printed and written, and what the exit code tells.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Write the audit log to FILE (`-`: stdout)
+    ///
+    /// A new file is readable by its owner only; one that exists is emptied, as strace -o does.
+    /// With `-` the human lines go to stderr.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Show findings and the summary only
+    #[arg(long, short, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Show every message, and the evidence of findings; twice: the capture's diagnostics too
+    #[arg(long, short, action = ArgAction::Count)]
+    verbose: u8,
+    /// When to colour the human lines
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    color: ColorChoice,
+    /// Exit with 1 if there is such a finding: error, warning, info (or higher), confirmed,
+    /// probable, possible (or surer), or a rule's name
+    ///
+    /// Can be given several times; one that is reached is enough.
+    #[arg(long, value_name = "LEVEL|RULE")]
+    fail_on: Vec<FailOn>,
+    /// Exit with 3 if anything of the scope went by unseen
+    #[arg(long)]
+    strict: bool,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What the outputs are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Job {
+    /// `run`: stdout belongs to the command, so that the human lines go to stderr.
+    Run,
+    /// `attach`, `watch`: stdout is ours.
+    Live,
+    /// `replay`: as for `Live`, and a reader that has seen enough ends it.
+    Replay,
+}
+
+impl OutputArgs {
+    /// How often `-v` was given.
+    pub const fn verbosity(&self) -> u8 {
+        self.verbose
+    }
+
+    /// The audit log's path, where one is wanted in a file.
+    pub fn log_file(&self) -> Option<&Path> {
+        self.log.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    /// Opens what was asked for, before anything is observed.
+    ///
+    /// # Errors
+    /// Where the audit log cannot be opened.
+    pub fn open(&self, job: Job) -> Result<Outputs, Failure> {
+        let log_on_stdout = self.log.as_deref() == Some(Path::new("-"));
+        let log = match self.log_file() {
+            Some(path) => Some(Outlet::create(path).map_err(|error| unwritable(&error, job))?),
+            None => log_on_stdout.then(Outlet::stdout),
+        };
+        let on_stderr = log_on_stdout || job == Job::Run;
+        let lines = if on_stderr {
+            Outlet::stderr()
+        } else {
+            Outlet::stdout()
+        };
+        Ok(Outputs {
+            log: log.map(Jsonl::new),
+            lines: Lines::new(lines, self.detail(), self.color.choose(on_stderr)),
+            tally: Tally::new(self.fail_on.clone()),
+            strict: self.strict,
+            job,
+            complete: true,
+            write_failed: false,
+            unread: false,
+        })
+    }
+
+    const fn detail(&self) -> Detail {
+        match (self.quiet, self.verbose) {
+            (true, _) => Detail::Quiet,
+            (false, 0) => Detail::Normal,
+            (false, _) => Detail::Verbose,
+        }
+    }
+}
+
+impl ColorChoice {
+    fn choose(self, on_stderr: bool) -> Color {
+        let terminal = match on_stderr {
+            true => std::io::stderr().is_terminal(),
+            false => std::io::stdout().is_terminal(),
+        };
+        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        match self {
+            Self::Always => Color::Ansi,
+            Self::Auto if terminal && !dumb && !set("NO_COLOR") => Color::Ansi,
+            Self::Auto | Self::Never => Color::Plain,
+        }
+    }
+}
+
+/// The open sinks, and what they have seen that the exit code tells.
+///
+/// A sink that fails says so once on stderr; observing goes on without it.
+pub struct Outputs {
+    log: Option<Jsonl>,
+    lines: Lines,
+    tally: Tally,
+    strict: bool,
+    job: Job,
+    complete: bool,
+    write_failed: bool,
+    unread: bool,
+}
+
+impl Outputs {
+    /// Begins the audit log, where one is wanted.
+    pub fn begin(&mut self, header: Header) {
+        let written = self.log.as_mut().map_or(Ok(()), |log| log.begin(header));
+        self.note_log(written);
+    }
+
+    /// Takes what came out of the pipeline.
+    pub fn handle_output(&mut self, output: &Output) {
+        match output {
+            Output::Derived(verdict::Output::Finding(finding)) => {
+                self.tally.handle_finding(finding);
+            }
+            Output::Derived(verdict::Output::Summary(summary)) => self.complete &= summary.complete,
+            _ => {}
+        }
+        let written = self
+            .log
+            .as_mut()
+            .map_or(Ok(()), |log| log.handle_output(output));
+        self.note_log(written);
+        let written = self.lines.handle_output(output);
+        self.note_lines(written);
+    }
+
+    /// Writes what has waited long enough; to be called between batches while events keep coming.
+    pub fn flush_due(&mut self, now: Instant) {
+        let written = self.log.as_mut().map_or(Ok(()), |log| log.flush_due(now));
+        self.note_log(written);
+        let written = self.lines.flush_due(now);
+        self.note_lines(written);
+    }
+
+    /// Writes what waits; to be called whenever there is nothing to do, and at the end.
+    pub fn flush(&mut self) {
+        let written = self.log.as_mut().map_or(Ok(()), Jsonl::flush);
+        self.note_log(written);
+        let written = self.lines.flush();
+        self.note_lines(written);
+    }
+
+    /// Says that something of the scope went by unseen that no record tells.
+    pub const fn note_incomplete(&mut self) {
+        self.complete = false;
+    }
+
+    /// Whether whoever read our stdout has gone.
+    pub const fn is_unread(&self) -> bool {
+        self.unread
+    }
+
+    /// The exit code of `attach`, `watch`, `replay`.
+    pub fn exit(&self) -> Exit {
+        match self.own_exit() {
+            _ if self.write_failed => Exit::Failed,
+            Some(exit) => exit,
+            None => Exit::Clean,
+        }
+    }
+
+    /// The exit code of `run`: the command's own, unless `--fail-on` or `--strict` say otherwise.
+    pub fn exit_of(&self, command: Exit) -> Exit {
+        self.own_exit().unwrap_or(command)
+    }
+
+    fn own_exit(&self) -> Option<Exit> {
+        if self.tally.is_reached() {
+            Some(Exit::Findings)
+        } else if self.strict && !self.complete {
+            Some(Exit::Incomplete)
+        } else {
+            None
+        }
+    }
+
+    fn note_log(&mut self, written: Result<(), WriteError>) {
+        let Err(error) = written else { return };
+        if self.job == Job::Replay && error.is_closed_pipe() {
+            self.unread = true;
+            return;
+        }
+        self.write_failed = true;
+        match self.job {
+            Job::Run | Job::Live => say(format_args!("{error}; observing goes on without the log")),
+            Job::Replay => say(format_args!("{error}; the log is incomplete")),
+        }
+    }
+
+    fn note_lines(&mut self, written: Result<(), WriteError>) {
+        let Err(error) = written else { return };
+        self.unread = true;
+        if !error.is_closed_pipe() {
+            self.write_failed = true;
+            say(error);
+        }
+    }
+}
+
+fn unwritable(error: &WriteError, job: Job) -> Failure {
+    let exit = if job == Job::Run {
+        Exit::ObserverFailed
+    } else {
+        Exit::Failed
+    };
+    Failure::new(exit, error).with_remedy("give --log a path that you may write, or - for stdout")
+}

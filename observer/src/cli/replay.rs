@@ -1,0 +1,121 @@
+//! `observer replay`: the verdicts of a log, computed anew.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::{Exit, Failure, Job, LogError, LogFile, OutputArgs, Outputs, SettingsArgs, say};
+use crate::capture::Timestamp;
+use crate::pipeline::Pipeline;
+use crate::record::{Backend, Header, SCHEMA};
+use crate::session;
+
+/// Judge an audit log again
+///
+/// Reads what was observed and computes the verdicts anew, by the settings in the log unless
+/// others are given here. With --log a new log is written, with the new verdicts in it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  observer replay audit.jsonl
+  observer replay --quiet --fail-on warning audit.jsonl
+  observer replay --deadline slow=30s --log - audit.jsonl | jq 'select(.type == \"finding\")'")]
+pub(super) struct Replay {
+    /// The audit log (`-`: stdin)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    settings: SettingsArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Replay {
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        let (mut log, header) = LogFile::open(&self.file)?;
+        self.refuse_own_output()?;
+        let mut outputs = self.output.open(Job::Replay)?;
+        let settings = self
+            .settings
+            .apply(header.settings.clone().unwrap_or_default());
+        outputs.begin(Header {
+            schema: SCHEMA.into(),
+            observer: env!("CARGO_PKG_VERSION").into(),
+            backend: Backend::Replay,
+            settings: Some(settings.clone()),
+            ..header
+        });
+        let mut pipeline = Pipeline::new(session::Settings::default(), settings);
+        let (end, read) = replay(&mut log, &mut pipeline, &mut outputs);
+        pipeline.finish(end);
+        drain(&mut pipeline, &mut outputs);
+        if let Some(line) = log.cut() {
+            say(format_args!(
+                "{}: line {line} is cut; the rest is judged",
+                self.file.display()
+            ));
+            outputs.note_incomplete();
+        }
+        outputs.flush();
+        read?;
+        Ok(if outputs.is_unread() {
+            Exit::Clean
+        } else {
+            outputs.exit()
+        })
+    }
+
+    /// Opening the new log would empty the one that is read.
+    fn refuse_own_output(&self) -> Result<(), Failure> {
+        let identity = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+        let Some(output) = self.output.log_file().and_then(identity) else {
+            return Ok(());
+        };
+        if identity(&self.file) == Some(output) {
+            let path = self.file.display();
+            return Err(Failure::new(
+                Exit::Failed,
+                format_args!("--log {path} is the log that is read"),
+            )
+            .with_remedy("give another file"));
+        }
+        Ok(())
+    }
+}
+
+/// Feeds all records; returns the time of the last.
+///
+/// A derived record is not read, but it shows how far the live run's clock had come: the time
+/// after the last observed event counts as silence, as it did then.
+fn replay(
+    log: &mut LogFile,
+    pipeline: &mut Pipeline,
+    outputs: &mut Outputs,
+) -> (Timestamp, Result<(), LogError>) {
+    let mut end = Timestamp::ZERO;
+    loop {
+        if log.is_drained() {
+            outputs.flush();
+        }
+        let record = match log.next_record() {
+            Ok(Some(record)) => record,
+            Ok(None) => return (end, Ok(())),
+            Err(error) => return (end, Err(error)),
+        };
+        let at = record.t();
+        end = end.max(at);
+        match record.into_observed() {
+            Some(observed) => pipeline.handle_observed(observed),
+            None => pipeline.handle_timeout(at),
+        }
+        drain(pipeline, outputs);
+        if outputs.is_unread() {
+            return (end, Ok(()));
+        }
+    }
+}
+
+fn drain(pipeline: &mut Pipeline, outputs: &mut Outputs) {
+    while let Some(output) = pipeline.poll_output() {
+        outputs.handle_output(&output);
+    }
+}

@@ -1,0 +1,123 @@
+//! Options that change a verdict, shared by all subcommands that judge.
+
+use std::time::Duration;
+
+use crate::verdict::Settings;
+
+/// Options that change a verdict. They stand in the log's header.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Verdicts")]
+pub struct SettingsArgs {
+    /// How long a host may take to cancel after an interrupt or a time limit [default: 2s]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub grace: Option<Duration>,
+    /// A time limit that you know the host to have for a tool (`*`: for every other tool)
+    ///
+    /// A call that is pending beyond it without a cancellation counts as evidence. Can be given
+    /// several times.
+    #[arg(long, value_name = "TOOL=DURATION", value_parser = parse_deadline)]
+    pub deadline: Vec<(String, Duration)>,
+}
+
+impl SettingsArgs {
+    /// `base`, with what was given here in its place.
+    pub fn apply(&self, mut base: Settings) -> Settings {
+        if let Some(grace) = self.grace {
+            base.grace = grace;
+        }
+        base.deadlines.extend(self.deadline.iter().cloned());
+        base
+    }
+}
+
+/// `30s`, `1.5s`, `200ms`, `2min`, `1h`, or a bare number of seconds.
+///
+/// # Errors
+/// A sentence for the user where it is none of them.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|char: char| char != '.' && !char.is_ascii_digit());
+    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let seconds = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3_600.0,
+        _ => return Err("give a duration such as 30s, 200ms, 2min or 1h".into()),
+    };
+    number
+        .parse::<f64>()
+        .ok()
+        .and_then(|number| Duration::try_from_secs_f64(number * seconds).ok())
+        .ok_or_else(|| "give a duration such as 30s, 200ms, 2min or 1h".into())
+}
+
+fn parse_deadline(text: &str) -> Result<(String, Duration), String> {
+    match text.rsplit_once('=') {
+        Some((tool, limit)) if !tool.is_empty() => Ok((tool.into(), parse_duration(limit)?)),
+        _ => Err("give a tool and a duration: slow=30s".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_has_a_unit_or_is_in_seconds() {
+        for (text, millis) in [
+            ("30", 30_000),
+            ("1.5s", 1_500),
+            ("200ms", 200),
+            ("2min", 120_000),
+            ("1h", 3_600_000),
+        ] {
+            assert_eq!(
+                parse_duration(text),
+                Ok(Duration::from_millis(millis)),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "s",
+            "-1s",
+            "1 s",
+            "1d",
+            "1e9",
+            "..s",
+            "99999999999999999999999h",
+        ] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_deadline_names_its_tool() {
+        assert_eq!(
+            parse_deadline("a=b=2s"),
+            Ok(("a=b".into(), Duration::from_secs(2)))
+        );
+        for text in ["slow", "=2s", "slow=", "slow=soon"] {
+            assert!(parse_deadline(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_given_takes_the_place_of_what_was() {
+        let base = Settings {
+            deadlines: [("a".into(), Duration::ZERO)].into(),
+            ..Settings::default()
+        };
+        let args = SettingsArgs {
+            grace: None,
+            deadline: vec![
+                ("a".into(), Duration::from_secs(1)),
+                ("b".into(), Duration::ZERO),
+            ],
+        };
+        let settings = args.apply(base.clone());
+        assert_eq!(settings.grace, base.grace);
+        assert_eq!(settings.deadlines["a"], Duration::from_secs(1));
+        assert_eq!(settings.deadlines.len(), 2);
+    }
+}

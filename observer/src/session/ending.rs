@@ -1,0 +1,195 @@
+//! Streams and connections end, and the dead are forgotten.
+
+use std::time::Duration;
+
+use super::connection::ConnKey;
+use super::content::Content;
+use super::ends::Ends;
+use super::event::{ConnectionChange, Event, Side};
+use super::processes::ProcId;
+use super::streams::{Role, Stream};
+use super::{Output, Session, Timer};
+use crate::capture::{End, StreamId, Timestamp};
+
+/// After a death the backend has so long to tell of ends of files itself, and the other
+/// processes to die as well.
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// So many streams are known at most; the least recently used undecided ones go first.
+const STREAMS: usize = 8192;
+
+impl Session {
+    /// A process has ended.
+    pub(super) fn buried(&mut self, at: Timestamp, process: ProcId) {
+        for &id in self.streams_of.get(&process).into_iter().flatten() {
+            self.timers.insert((at + SETTLE, Timer::Settle(id)));
+        }
+        // A wrapper's death counts for the streams that it handed down.
+        let kin = self.connections.values().filter(|connection| {
+            connection
+                .parties
+                .iter()
+                .flatten()
+                .any(|&party| self.processes.descends(party, process))
+        });
+        for id in kin
+            .flat_map(|connection| [connection.client, connection.server])
+            .flatten()
+        {
+            self.timers.insert((at + SETTLE, Timer::Settle(id)));
+        }
+        if self.processes.is_crowded() {
+            let ends = self
+                .streams
+                .values()
+                .flat_map(|stream| stream.writers.all().chain(stream.readers.all()));
+            let parties = self
+                .connections
+                .values()
+                .flat_map(|connection| connection.parties);
+            self.processes.forget_dead(ends.chain(parties.flatten()));
+        }
+    }
+
+    /// The writing side of a stream is closed.
+    pub(super) fn end_stream(&mut self, at: Timestamp, id: StreamId) {
+        if self.streams.get(&id).is_none_or(|stream| stream.over) {
+            return;
+        }
+        self.feed(at, id, |stream| stream.framer.eof());
+        self.put(at, id, Content::Eof);
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        stream.over = true;
+        match &stream.role {
+            &Role::Bound { conn, .. } => self.close_if_over(at, conn),
+            Role::Undecided(undecided) if undecided.evidence.frames > 0 => {}
+            Role::Undecided(_) | Role::GivenUp => {
+                self.timers.insert((at + SETTLE, Timer::Settle(id)));
+            }
+        }
+    }
+
+    /// Somebody at the stream's ends died a while ago: concludes what follows.
+    pub(super) fn settle(&mut self, at: Timestamp, id: StreamId) {
+        let Some(stream) = self.streams.get(&id) else {
+            return;
+        };
+        match &stream.role {
+            &Role::Bound { conn, from } => {
+                if !stream.over && self.is_deserted(stream, End::Writer, from) {
+                    self.end_stream(at, id);
+                }
+                self.close_if_over(at, conn);
+            }
+            Role::Undecided(undecided) => {
+                let silent = undecided.evidence.frames == 0;
+                let ended = stream.over || self.all_dead(&stream.writers);
+                if ended && (silent || self.all_dead(&stream.readers)) {
+                    self.forget(id);
+                }
+            }
+            Role::GivenUp => {
+                if stream.over || self.all_dead(&stream.writers) {
+                    self.forget(id);
+                }
+            }
+        }
+    }
+
+    /// Closes a connection of which both directions are over.
+    pub(super) fn close_if_over(&mut self, at: Timestamp, key: ConnKey) {
+        let Some(connection) = self.connections.get(&key) else {
+            return;
+        };
+        let sides = [Side::Client, Side::Server];
+        let over = sides.iter().all(|&side| match connection.stream(side) {
+            Some(id) => self
+                .streams
+                .get(&id)
+                .is_none_or(|stream| self.is_over(stream, side)),
+            // A stream that was never seen is over when the one that was has lost an end.
+            None => connection
+                .stream(side.peer())
+                .and_then(|id| self.streams.get(&id))
+                .is_none_or(|other| self.has_lost_an_end(other, side.peer())),
+        });
+        if !over {
+            return;
+        }
+        self.open(at, key);
+        self.half.remove(&key);
+        let Some(connection) = self.connections.remove(&key) else {
+            return;
+        };
+        if let Some(conn) = connection.number {
+            self.emit(
+                at,
+                Event::Connection {
+                    conn,
+                    change: ConnectionChange::Close,
+                },
+            );
+        }
+        for id in [connection.client, connection.server].into_iter().flatten() {
+            self.forget(id);
+        }
+    }
+
+    fn is_over(&self, stream: &Stream, from: Side) -> bool {
+        stream.over || self.has_lost_an_end(stream, from)
+    }
+
+    fn has_lost_an_end(&self, stream: &Stream, from: Side) -> bool {
+        [End::Writer, End::Reader]
+            .iter()
+            .any(|&end| self.is_deserted(stream, end, from))
+    }
+
+    /// Whether everybody at one end of a bound stream is dead. At the server's end a wrapper or a
+    /// child may still hold it unseen; a host keeps its descriptors to itself.
+    fn is_deserted(&self, stream: &Stream, end: End, from: Side) -> bool {
+        let (ends, peers, side) = match end {
+            End::Writer => (&stream.writers, &stream.readers, from),
+            End::Reader => (&stream.readers, &stream.writers, from.peer()),
+        };
+        let held = |&process| self.processes.has_live_kin_below(process, peers.known());
+        self.all_dead(ends) && (side == Side::Client || !ends.known().iter().any(held))
+    }
+
+    fn all_dead(&self, ends: &Ends) -> bool {
+        !ends.known().is_empty() && !ends.all().any(|process| self.processes.is_alive(process))
+    }
+
+    pub(super) fn forget(&mut self, id: StreamId) {
+        let Some(stream) = self.streams.remove(&id) else {
+            return;
+        };
+        self.held = self.held.saturating_sub(stream.weight());
+        for process in stream.writers.all().chain(stream.readers.all()) {
+            if let Some(streams) = self.streams_of.get_mut(&process) {
+                streams.retain(|&other| other != id);
+                if streams.is_empty() {
+                    self.streams_of.remove(&process);
+                }
+            }
+        }
+        self.out.push_back(Output::Forget(id));
+    }
+
+    /// Forgets old streams of no connection when there are too many.
+    pub(super) fn make_room(&mut self) {
+        if self.streams.len() < STREAMS {
+            return;
+        }
+        let mut idle: Vec<(Timestamp, StreamId)> = (self.streams.values())
+            .filter(|stream| !matches!(stream.role, Role::Bound { .. }))
+            .map(|stream| (stream.touched, stream.id))
+            .collect();
+        idle.sort_unstable();
+        for (_, id) in idle.into_iter().take(STREAMS / 4) {
+            self.forget(id);
+        }
+    }
+}

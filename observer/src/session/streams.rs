@@ -1,0 +1,288 @@
+//! One stream: its lines, who is at its ends, and what it has shown of itself.
+
+use std::collections::VecDeque;
+
+use super::connection::ConnKey;
+use super::content::Content;
+use super::ends::Ends;
+use super::event::{NoiseKind, Side};
+use super::method::{Sender, sender};
+use crate::capture::{StreamId, Timestamp};
+use crate::jsonrpc::{Frame, Id, Kind};
+use crate::stream::Framer;
+
+/// A stream that has not shown a message after so many bytes is none of ours.
+const UNDECIDED: u64 = 64 * 1024;
+
+/// A line of JSON in progress may be longer than that: a big answer, joined in its middle.
+const UNDECIDED_LINE: u64 = 4 * 1024 * 1024;
+
+/// JSON-RPC that is held for a partner: so many bytes, and so many messages.
+const HELD: usize = 4 * 1024 * 1024;
+const HELD_MESSAGES: usize = 64;
+
+/// Message ends that wait for their read. When a reader is out of sight, the oldest go.
+const UNREAD: usize = 1024;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) id: StreamId,
+    pub(super) writers: Ends,
+    pub(super) readers: Ends,
+    pub(super) framer: Framer,
+    pub(super) role: Role,
+    pub(super) delivery: Delivery,
+    /// Its end was seen (or concluded) and nothing came since.
+    pub(super) over: bool,
+    /// When something last happened to it.
+    pub(super) touched: Timestamp,
+}
+
+/// What the stream is.
+#[derive(Debug)]
+pub(super) enum Role {
+    /// Not known yet.
+    Undecided(Undecided),
+    /// One direction of a connection: what `from` sends.
+    Bound { conn: ConnKey, from: Side },
+    /// No MCP; nothing of it is looked at any more.
+    GivenUp,
+}
+
+/// What an undecided stream has carried so far.
+#[derive(Debug, Default)]
+pub(super) struct Undecided {
+    pub(super) held: Vec<(Timestamp, Content)>,
+    pub(super) evidence: Evidence,
+    weight: usize,
+    /// How much of what it carried was no message, in bytes.
+    noise: u64,
+}
+
+/// What the content of a stream says about its role.
+#[derive(Debug, Default)]
+pub(super) struct Evidence {
+    /// JSON-RPC lines.
+    pub(super) frames: usize,
+    /// Who sends messages with such methods, from the first that says it.
+    pub(super) sender: Option<Side>,
+    /// A method of MCP.
+    pub(super) mcp: bool,
+    /// Ids that it answers.
+    pub(super) answers: Vec<Id>,
+    /// Headers as LSP and DAP have them.
+    headers: bool,
+    /// Whether it is being waited for a partner that fits it better.
+    pub(super) timed: bool,
+}
+
+impl Stream {
+    pub(super) fn new(id: StreamId, max_frame: usize, at: Timestamp) -> Self {
+        Self {
+            id,
+            writers: Ends::default(),
+            readers: Ends::default(),
+            framer: Framer::new(max_frame),
+            role: Role::Undecided(Undecided::default()),
+            delivery: Delivery::default(),
+            over: false,
+            touched: at,
+        }
+    }
+
+    pub(super) fn undecided(&self) -> Option<&Undecided> {
+        match &self.role {
+            Role::Undecided(undecided) => Some(undecided),
+            Role::Bound { .. } | Role::GivenUp => None,
+        }
+    }
+
+    /// About how much memory it holds while undecided, in bytes.
+    pub(super) fn weight(&self) -> usize {
+        self.undecided().map_or(0, |undecided| {
+            undecided.weight + self.framer.partial().len()
+        })
+    }
+
+    /// Whether it has carried enough to know that it is no MCP.
+    pub(super) fn is_hopeless(&self) -> bool {
+        let Some(Undecided {
+            evidence,
+            weight,
+            noise,
+            ..
+        }) = self.undecided()
+        else {
+            return false;
+        };
+        if evidence.frames > 0 {
+            return *weight > HELD || evidence.frames > HELD_MESSAGES;
+        }
+        let line = self.framer.pending();
+        let json = self.framer.is_torn()
+            || matches!(
+                self.framer.partial().trim_ascii_start().first(),
+                None | Some(b'{' | b'[')
+            );
+        let excused = if json && line <= UNDECIDED_LINE {
+            0
+        } else {
+            line
+        };
+        evidence.headers || noise.saturating_add(excused) > UNDECIDED
+    }
+}
+
+impl Undecided {
+    pub(super) fn hold(&mut self, at: Timestamp, content: Content) {
+        match &content {
+            Content::Message { frame, .. } => self.evidence.note(frame),
+            Content::Noise { kind, bytes, .. } => {
+                self.noise = self.noise.saturating_add(*bytes);
+                self.evidence.headers |= *kind == NoiseKind::ContentLength;
+            }
+            Content::Gap { .. } | Content::Delivered { .. } | Content::Refused | Content::Eof => {}
+        }
+        self.weight += content.weight();
+        self.held.push((at, content));
+    }
+}
+
+impl Evidence {
+    fn note(&mut self, frame: &Frame) {
+        self.frames += 1;
+        for message in frame.messages() {
+            match &message.kind {
+                Kind::Response { id: Some(id), .. } if self.answers.len() < HELD_MESSAGES => {
+                    self.answers.push(id.clone());
+                }
+                _ => {}
+            }
+            let side = match sender(frame, message) {
+                Some(Sender::Client) => Some(Side::Client),
+                Some(Sender::Server) => Some(Side::Server),
+                Some(Sender::Either) => None,
+                None => continue,
+            };
+            self.mcp = true;
+            self.sender = self.sender.or(side);
+        }
+    }
+}
+
+/// How far a stream was read, against where its messages end.
+#[derive(Debug, Default)]
+pub(super) struct Delivery {
+    read: u64,
+    unread: VecDeque<u64>,
+}
+
+impl Delivery {
+    /// A message ends at this position. Whether it has been read already.
+    pub(super) fn sent(&mut self, end: u64) -> bool {
+        let read = end <= self.read;
+        if !read {
+            if self.unread.len() == UNREAD {
+                self.unread.pop_front();
+            }
+            self.unread.push_back(end);
+        }
+        read
+    }
+
+    /// The other side has read up to `end`. Whether that completes a message.
+    pub(super) fn read(&mut self, end: u64) -> bool {
+        self.read = self.read.max(end);
+        let before = self.unread.len();
+        while self
+            .unread
+            .front()
+            .is_some_and(|&message| message <= self.read)
+        {
+            self.unread.pop_front();
+        }
+        self.unread.len() < before
+    }
+
+    /// Position after the last byte that was read.
+    pub(super) fn position(&self) -> u64 {
+        self.read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::capture::StreamKind;
+
+    fn stream() -> Stream {
+        let id = StreamId {
+            kind: StreamKind::Pipe,
+            object: 1,
+            scope: 0,
+        };
+        Stream::new(id, 1 << 20, Timestamp::ZERO)
+    }
+
+    fn feed(stream: &mut Stream, offset: u64, bytes: impl Into<Bytes>) {
+        stream.framer.push(offset, bytes.into());
+        while let Some(piece) = stream.framer.poll() {
+            let Role::Undecided(undecided) = &mut stream.role else {
+                panic!("undecided")
+            };
+            undecided.hold(Timestamp::ZERO, Content::read(piece));
+        }
+    }
+
+    #[test]
+    fn text_is_given_up_after_64_kib_and_json_is_waited_for() {
+        let mut text = stream();
+        feed(&mut text, 0, "a line of a log\n".repeat(4096));
+        assert!(!text.is_hopeless());
+        feed(&mut text, 65536, "one more\n");
+        assert!(text.is_hopeless());
+        let mut binary = stream();
+        feed(&mut binary, 0, vec![b'x'; 65537]);
+        assert!(binary.is_hopeless());
+        let mut json = stream();
+        feed(&mut json, 0, [b"{".as_slice(), &[b'x'; 900_000]].concat());
+        assert!(!json.is_hopeless());
+        let mut torn = stream();
+        torn.framer
+            .gap(0, None, crate::capture::GapReason::MidStream);
+        feed(&mut torn, 0, vec![b'x'; 900_000]);
+        assert!(!torn.is_hopeless());
+    }
+
+    #[test]
+    fn headers_are_given_up_at_once() {
+        let mut lsp = stream();
+        feed(&mut lsp, 0, "Content-Length: 119\r\n\r\n");
+        assert!(lsp.is_hopeless());
+    }
+
+    #[test]
+    fn json_rpc_without_a_partner_is_given_up_in_the_end() {
+        let mut acp = stream();
+        let line = "{\"jsonrpc\":\"2.0\",\"method\":\"session/update\"}\n";
+        feed(&mut acp, 0, line.repeat(HELD_MESSAGES));
+        assert!(!acp.is_hopeless());
+        feed(&mut acp, (line.len() * HELD_MESSAGES) as u64, line);
+        assert!(acp.is_hopeless());
+    }
+
+    #[test]
+    fn a_read_completes_messages_whichever_comes_first() {
+        let mut delivery = Delivery::default();
+        assert!(!delivery.sent(10));
+        assert!(!delivery.sent(20));
+        assert!(!delivery.read(9));
+        assert!(delivery.read(25));
+        assert!(!delivery.read(25), "no message more");
+        assert!(delivery.sent(25));
+        assert!(!delivery.sent(26));
+    }
+}

@@ -1,0 +1,60 @@
+//! The audit log: one record a line.
+
+use std::time::Instant;
+
+use super::{Outlet, WriteError};
+use crate::pipeline::Output;
+use crate::record::{Header, Record};
+
+/// Writes an audit log.
+pub struct Jsonl {
+    outlet: Outlet,
+}
+
+impl Jsonl {
+    /// A log that goes to `outlet`.
+    pub const fn new(outlet: Outlet) -> Self {
+        Self { outlet }
+    }
+
+    /// Writes the first line, at once: a log is a log from its beginning.
+    ///
+    /// # Errors
+    /// As [`Outlet::flush`].
+    pub fn begin(&mut self, header: Header) -> Result<(), WriteError> {
+        self.append(&Record::Header(header))?;
+        self.outlet.flush()
+    }
+
+    /// Takes what came out of the pipeline.
+    ///
+    /// # Errors
+    /// As [`Outlet::append`].
+    pub fn handle_output(&mut self, output: &Output) -> Result<(), WriteError> {
+        match output {
+            Output::Observed(observed) => self.append(&Record::from(observed)),
+            Output::Derived(derived) => self.append(&Record::from(derived)),
+            Output::GiveUp(_) | Output::Forget(_) => Ok(()),
+        }
+    }
+
+    /// See [`Outlet::flush_due`].
+    ///
+    /// # Errors
+    /// As [`Outlet::flush`].
+    pub fn flush_due(&mut self, now: Instant) -> Result<(), WriteError> {
+        self.outlet.flush_due(now)
+    }
+
+    /// See [`Outlet::flush`].
+    ///
+    /// # Errors
+    /// As [`Outlet::flush`].
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        self.outlet.flush()
+    }
+
+    fn append(&mut self, record: &Record) -> Result<(), WriteError> {
+        self.outlet.append(|line| record.write_line(line))
+    }
+}
