@@ -12,6 +12,8 @@ mod keys;
 #[cfg(target_os = "linux")]
 pub mod proc;
 #[cfg(target_os = "linux")]
+pub mod ptrace;
+#[cfg(target_os = "linux")]
 pub mod spawn;
 
 pub use clock::Clock;

@@ -16,7 +16,7 @@ use nix::sys::stat::{major, minor};
 
 use super::peers::PeerLookup;
 use super::sys::Tid;
-use crate::capture::event::{End, Pid, StreamId, StreamKind};
+use crate::capture::event::{Pid, StreamId, StreamKind};
 
 /// What a descriptor is open on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,23 +146,24 @@ impl Descriptors {
         self.peers.insert(other, one);
     }
 
-    /// The streams that a descriptor is an end of, and which.
-    pub(super) fn ends(&mut self, pid: Pid, tid: Tid, fd: i32) -> Vec<(StreamId, End)> {
-        let target = self.target(pid, tid, fd);
-        let end = |stream: Option<StreamId>, end| stream.map(|stream| (stream, end));
-        let ends = match target {
-            Target::Pipe(stream) => match access(tid, fd) {
-                Some(libc::O_RDONLY) => [Some((stream, End::Reader)), None],
-                Some(libc::O_WRONLY) => [Some((stream, End::Writer)), None],
-                _ => [None, None],
-            },
-            _ => [
-                end(self.written(target), End::Writer),
-                end(self.read(target), End::Reader),
-            ],
-        };
-        ends.into_iter().flatten().collect()
+    /// The streams that a process can read, and how many bytes wait in each.
+    pub(super) fn waiting(&mut self, pid: Pid) -> Vec<(StreamId, u64)> {
+        let tid = Tid(pid.0.cast_signed());
+        let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let fds = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        fds.filter_map(|fd: i32| {
+            let target = self.target(pid, tid, fd);
+            Some((self.read(target)?, bytes_waiting(&copy_of(pid, fd).ok()?)?))
+        })
+        .collect()
     }
+}
+
+fn bytes_waiting(file: &OwnedFd) -> Option<u64> {
+    let mut waiting: libc::c_int = 0;
+    // SAFETY: FIONREAD writes one int, to valid memory.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::FIONREAD, &raw mut waiting) };
+    if result == 0 { u64::try_from(waiting).ok() } else { None }
 }
 
 fn socket_stream(object: u64) -> StreamId {
