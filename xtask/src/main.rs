@@ -1,5 +1,6 @@
 //! `cargo xtask`: what the repository does to itself. One file a verb.
 
+mod hosts;
 mod schema;
 
 use clap::Parser;
@@ -7,11 +8,13 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "What the repository does to itself")]
 enum Verb {
+    Hosts(hosts::Args),
     Schema(schema::Args),
 }
 
 fn main() -> anyhow::Result<()> {
     match Verb::parse() {
+        Verb::Hosts(args) => hosts::run(&args),
         Verb::Schema(args) => schema::run(&args),
     }
 }

@@ -15,6 +15,8 @@ use crate::capture::{End, StreamId, Timestamp};
 /// processes to die as well.
 const SETTLE: Duration = Duration::from_millis(200);
 
+const SIDES: [Side; 2] = [Side::Client, Side::Server];
+
 /// So many streams are known at most; the least recently used undecided ones go first.
 const STREAMS: usize = 8192;
 
@@ -53,21 +55,25 @@ impl Session {
 
     /// The writing side of a stream is closed.
     pub(super) fn end_stream(&mut self, at: Timestamp, id: StreamId) {
+        self.mark_over(at, id);
+        match self.streams.get(&id).map(|stream| &stream.role) {
+            Some(&Role::Bound { conn, .. }) => self.close_if_over(at, conn),
+            Some(Role::Undecided(_) | Role::GivenUp) => {
+                self.timers.insert((at + SETTLE, Timer::Settle(id)));
+            }
+            None => {}
+        }
+    }
+
+    /// Tells of the end of a stream, once.
+    fn mark_over(&mut self, at: Timestamp, id: StreamId) {
         if self.streams.get(&id).is_none_or(|stream| stream.over) {
             return;
         }
         self.feed(at, id, |stream| stream.framer.eof());
         self.put(at, id, Content::Eof);
-        let Some(stream) = self.streams.get_mut(&id) else {
-            return;
-        };
-        stream.over = true;
-        match &stream.role {
-            &Role::Bound { conn, .. } => self.close_if_over(at, conn),
-            Role::Undecided(undecided) if undecided.evidence.frames > 0 => {}
-            Role::Undecided(_) | Role::GivenUp => {
-                self.timers.insert((at + SETTLE, Timer::Settle(id)));
-            }
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.over = true;
         }
     }
 
@@ -76,48 +82,62 @@ impl Session {
         let Some(stream) = self.streams.get(&id) else {
             return;
         };
+        let ended = stream.over || self.all_dead(&stream.writers);
         match &stream.role {
-            &Role::Bound { conn, from } => {
-                if !stream.over && self.is_deserted(stream, End::Writer, from) {
-                    self.end_stream(at, id);
-                }
-                self.close_if_over(at, conn);
-            }
+            &Role::Bound { conn, .. } => self.conclude(at, conn),
             Role::Undecided(undecided) => {
                 let silent = undecided.evidence.frames == 0;
-                let ended = stream.over || self.all_dead(&stream.writers);
                 if ended && (silent || self.all_dead(&stream.readers)) {
                     self.forget(id);
                 }
             }
-            Role::GivenUp => {
-                if stream.over || self.all_dead(&stream.writers) {
-                    self.forget(id);
-                }
-            }
+            Role::GivenUp if ended => self.forget(id),
+            Role::GivenUp => {}
         }
     }
 
-    /// Closes a connection of which both directions are over.
+    /// Ends the streams that have no writer any more, and the connection if none of its streams
+    /// can carry anything.
+    fn conclude(&mut self, at: Timestamp, key: ConnKey) {
+        let Some(connection) = self.connections.get(&key) else {
+            return;
+        };
+        let ids = SIDES.map(|side| connection.stream(side));
+        let stream = |side: Side| ids[usize::from(side == Side::Server)];
+        let known = |side| stream(side).and_then(|id| self.streams.get(&id));
+        let over = SIDES.iter().all(|&side| match known(side) {
+            Some(stream) => stream.over || self.has_lost_an_end(stream, side),
+            // A stream that was never seen is over when the one that was has lost an end.
+            None => known(side.peer()).is_none_or(|peer| self.has_lost_an_end(peer, side.peer())),
+        });
+        let deserted = SIDES.map(|side| {
+            known(side)
+                .filter(|stream| self.is_deserted(stream, End::Writer, side))
+                .map(|it| it.id)
+        });
+        for id in deserted.into_iter().flatten() {
+            self.mark_over(at, id);
+        }
+        if over {
+            self.close(at, key);
+        }
+    }
+
+    /// Closes a connection of which both directions have ended.
     pub(super) fn close_if_over(&mut self, at: Timestamp, key: ConnKey) {
         let Some(connection) = self.connections.get(&key) else {
             return;
         };
-        let sides = [Side::Client, Side::Server];
-        let over = sides.iter().all(|&side| match connection.stream(side) {
-            Some(id) => self
-                .streams
-                .get(&id)
-                .is_none_or(|stream| self.is_over(stream, side)),
-            // A stream that was never seen is over when the one that was has lost an end.
-            None => connection
-                .stream(side.peer())
-                .and_then(|id| self.streams.get(&id))
-                .is_none_or(|other| self.has_lost_an_end(other, side.peer())),
+        let over = SIDES.iter().all(|&side| {
+            let stream = connection.stream(side).and_then(|id| self.streams.get(&id));
+            stream.is_some_and(|stream| stream.over)
         });
-        if !over {
-            return;
+        if over {
+            self.close(at, key);
         }
+    }
+
+    fn close(&mut self, at: Timestamp, key: ConnKey) {
         self.open(at, key);
         self.half.remove(&key);
         let Some(connection) = self.connections.remove(&key) else {
@@ -135,10 +155,6 @@ impl Session {
         for id in [connection.client, connection.server].into_iter().flatten() {
             self.forget(id);
         }
-    }
-
-    fn is_over(&self, stream: &Stream, from: Side) -> bool {
-        stream.over || self.has_lost_an_end(stream, from)
     }
 
     fn has_lost_an_end(&self, stream: &Stream, from: Side) -> bool {

@@ -21,6 +21,8 @@ mod method;
 mod pairing;
 mod processes;
 mod streams;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;

@@ -199,6 +199,11 @@ impl Processes {
         })
     }
 
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
     /// Whether there are dead processes enough to look which can be forgotten.
     pub(super) fn is_crowded(&self) -> bool {
         self.dead > DEAD

@@ -5,8 +5,10 @@
 //! printed escaped and cut to a length.
 
 mod finding;
+mod message;
 mod name;
 mod palette;
+mod process;
 mod row;
 mod text;
 mod view;

@@ -6,55 +6,41 @@ use std::fmt::Write;
 use anstyle::Style;
 
 use super::finding::{self, Standing};
+use super::message::Place;
 use super::name::Names;
 use super::palette::Palette;
 use super::text::{observed, size, span};
 use super::{Detail, row};
-use crate::capture::{Fate, InterruptKind, Pid, Timestamp};
-use crate::jsonrpc::{Frame, Id, Kind, Message, Outcome as Answer, as_str, path};
+use crate::capture::{Pid, Timestamp};
+use crate::jsonrpc::Id;
 use crate::pipeline::Output;
-use crate::record::{Word, escape};
-use crate::session::{ConnId, ConnectionChange, Event, Noise, Observed, Party, Side};
-use crate::verdict::{self, CallRecord, Outcome};
+use crate::record::Word;
+use crate::session::{ConnId, ConnectionChange, Event, Observed, Party};
+use crate::verdict;
 
-/// Names of tools, methods, versions are cut to this many characters.
-const NAME: usize = 80;
-
-/// A message's or a noisy line's text is cut to this many characters.
-const TEXT: usize = 160;
-
-/// Requests that users wait for. Others are shown only when they end badly, or in detail.
-const WORK: [&str; 5] = [
-    "tools/call",
-    "prompts/get",
-    "resources/read",
-    "sampling/createMessage",
-    "elicitation/create",
-];
-
-const MODERN_VERSION: [&str; 2] = ["_meta", "io.modelcontextprotocol/protocolVersion"];
-const MODERN_CLIENT: [&str; 2] = ["_meta", "io.modelcontextprotocol/clientInfo"];
+/// What identifies a stream is cut to this many characters.
+const STREAM: usize = 80;
 
 /// Renders outputs.
 #[derive(Debug)]
 pub(super) struct View {
-    detail: Detail,
-    palette: Palette,
-    names: Names,
-    connections: HashMap<ConnId, Connection>,
+    pub(super) detail: Detail,
+    pub(super) palette: Palette,
+    pub(super) names: Names,
+    pub(super) connections: HashMap<ConnId, Connection>,
     /// The hosts and servers among the processes.
-    parties: HashMap<Pid, u32>,
+    pub(super) parties: HashMap<Pid, u32>,
     standing: Standing,
 }
 
 #[derive(Debug, Default)]
-struct Connection {
+pub(super) struct Connection {
     client: Option<Party>,
     server: Option<Party>,
     /// The `initialize` request that is open, and who sent it.
-    initialize: Option<(Id, String)>,
+    pub(super) initialize: Option<(Id, String)>,
     /// Whether its revision was shown.
-    ready: bool,
+    pub(super) ready: bool,
 }
 
 impl View {
@@ -91,7 +77,7 @@ impl View {
         out.extend_from_slice(text.as_bytes());
     }
 
-    fn row(
+    pub(super) fn row(
         &self,
         out: &mut String,
         at: Timestamp,
@@ -102,7 +88,7 @@ impl View {
         row::begin(out, &self.palette, Some(at), conn.into(), style, word);
     }
 
-    fn shows(&self, detail: Detail) -> bool {
+    pub(super) fn shows(&self, detail: Detail) -> bool {
         self.detail >= detail
     }
 
@@ -121,8 +107,13 @@ impl View {
                 frame,
                 ..
             } => {
+                let place = Place {
+                    at,
+                    conn: *conn,
+                    from: *from,
+                };
                 for message in frame.messages() {
-                    self.message(at, *conn, *from, frame, message, *bytes, out);
+                    self.message(place, *bytes, frame, message, out);
                 }
             }
             Event::Noise(noise) => self.noise(at, noise, out),
@@ -205,69 +196,6 @@ impl View {
         };
     }
 
-    fn process_seen(&self, at: Timestamp, pid: Pid, ppid: Option<Pid>, out: &mut String) {
-        let by = ppid
-            .map(|ppid| format!(" by {}", self.names.of(ppid)))
-            .unwrap_or_default();
-        self.process_row(at, pid, "process", &by, out);
-    }
-
-    fn process_row(&self, at: Timestamp, pid: Pid, word: &str, rest: &str, out: &mut String) {
-        if self.shows(Detail::Verbose) {
-            self.row(out, at, None, self.palette.dim, word);
-            let _ = writeln!(out, "{}{rest}", self.names.of(pid));
-        }
-    }
-
-    fn process_exit(&mut self, at: Timestamp, pid: Pid, fate: Option<Fate>, out: &mut String) {
-        let detail = if self.parties.contains_key(&pid) {
-            Detail::Normal
-        } else {
-            Detail::Verbose
-        };
-        if self.shows(detail) {
-            self.row(out, at, None, self.palette.dim, "exit");
-            let how = match fate {
-                None => String::new(),
-                Some(Fate::Code(code)) => format!(" with status {code}"),
-                Some(Fate::Signal(signal)) => format!(" by {}", signal_name(signal)),
-            };
-            let _ = writeln!(out, "{}{how}", self.names.of(pid));
-        }
-        self.names.forget(pid);
-    }
-
-    fn interrupt(
-        &self,
-        at: Timestamp,
-        pid: Pid,
-        kind: InterruptKind,
-        sender: Option<Pid>,
-        out: &mut String,
-    ) {
-        let detail = if self.parties.contains_key(&pid) {
-            Detail::Normal
-        } else {
-            Detail::Verbose
-        };
-        if !self.shows(detail) {
-            return;
-        }
-        self.row(out, at, None, self.palette.note, "interrupt");
-        let what = match kind {
-            InterruptKind::Sigint => "SIGINT",
-            InterruptKind::Sigterm => "SIGTERM",
-            InterruptKind::Sigkill => "SIGKILL",
-            InterruptKind::Sighup => "SIGHUP",
-            InterruptKind::KeyEsc => "the key Esc",
-            InterruptKind::KeyCtrlC => "the keys Ctrl-C",
-        };
-        let by = sender
-            .map(|pid| format!(" from {}", self.names.of(pid)))
-            .unwrap_or_default();
-        let _ = writeln!(out, "{} got {what}{by}", self.names.of(pid));
-    }
-
     fn connection(
         &mut self,
         at: Timestamp,
@@ -302,7 +230,7 @@ impl View {
                     .flatten()
                     .filter(|_| self.shows(Detail::Verbose))
                 {
-                    let _ = write!(out, " {}", observed(stream, NAME));
+                    let _ = write!(out, " {}", observed(stream, STREAM));
                 }
                 out.push('\n');
             }
@@ -338,207 +266,5 @@ impl View {
                 }
             }
         }
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the fields of one event, and where to write"
-    )]
-    fn message(
-        &mut self,
-        at: Timestamp,
-        conn: ConnId,
-        from: Side,
-        frame: &Frame,
-        message: &Message,
-        bytes: u64,
-        out: &mut String,
-    ) {
-        if self.detail == Detail::Quiet {
-            return;
-        }
-        let arrow = match from {
-            Side::Client => "->",
-            Side::Server => "<-",
-        };
-        let params = frame.params(message);
-        let (word, detail, what) = match &message.kind {
-            Kind::Request { id, method } => {
-                let work = WORK.contains(&&**method);
-                let detail = if work {
-                    Detail::Normal
-                } else {
-                    Detail::Verbose
-                };
-                (
-                    "request",
-                    detail,
-                    title(method, target(params).as_deref(), Some(id)),
-                )
-            }
-            Kind::Notification { method } => {
-                ("notification", Detail::Verbose, title(method, None, None))
-            }
-            Kind::Response { id, outcome } => {
-                let id = id
-                    .as_ref()
-                    .map_or("?".into(), |id| observed(&id.to_string(), NAME));
-                let what = match outcome {
-                    Answer::Result => format!("#{id}"),
-                    Answer::Error { code } => format!("#{id} error {code}"),
-                };
-                ("response", Detail::Verbose, what)
-            }
-        };
-        if self.shows(detail) {
-            self.row(out, at, conn, Style::new(), word);
-            let _ = write!(out, "{arrow} {what}, {}", size(bytes));
-            if self.shows(Detail::Verbose) {
-                let dim = self.palette.dim;
-                let _ = write!(out, "  {dim}{}{dim:#}", observed(frame.text().trim(), TEXT));
-            }
-            out.push('\n');
-        }
-        self.revision(at, conn, from, frame, message, out);
-    }
-
-    /// Shows the protocol's revision once it is known.
-    fn revision(
-        &mut self,
-        at: Timestamp,
-        conn: ConnId,
-        from: Side,
-        frame: &Frame,
-        message: &Message,
-        out: &mut String,
-    ) {
-        let connection = self.connections.entry(conn).or_default();
-        if connection.ready {
-            return;
-        }
-        let text = match (&message.kind, from) {
-            (Kind::Request { id, method }, Side::Client) => {
-                let params = frame.params(message).unwrap_or_default();
-                if &**method == "initialize" {
-                    connection.initialize = Some((id.clone(), program(params, &["clientInfo"])));
-                    return;
-                }
-                let Some(version) = path(params, &MODERN_VERSION).and_then(as_str) else {
-                    return;
-                };
-                format!(
-                    "MCP {}: {}",
-                    observed(&version, NAME),
-                    program(params, &MODERN_CLIENT)
-                )
-            }
-            (Kind::Response { id: Some(id), .. }, Side::Server) => {
-                let Some((asked, client)) = &connection.initialize else {
-                    return;
-                };
-                let Some(result) = frame.result(message).filter(|_| asked == id) else {
-                    return;
-                };
-                let version = path(result, &["protocolVersion"]).and_then(as_str);
-                let version = observed(&version.unwrap_or_default(), NAME);
-                format!(
-                    "MCP {version}: {client} -> {}",
-                    program(result, &["serverInfo"])
-                )
-            }
-            _ => return,
-        };
-        connection.ready = true;
-        self.row(out, at, conn, self.palette.strong, "ready");
-        let _ = writeln!(out, "{text}");
-    }
-
-    fn noise(&self, at: Timestamp, noise: &Noise, out: &mut String) {
-        if self.detail == Detail::Quiet {
-            return;
-        }
-        self.row(out, at, noise.conn, self.palette.warning, "noise");
-        let limit = if self.shows(Detail::Verbose) {
-            usize::MAX
-        } else {
-            TEXT
-        };
-        let text = String::from_utf8_lossy(&noise.text);
-        let text = match noise.text.len() == text.len() {
-            true => observed(text.trim_end(), limit),
-            false => escape(&noise.text).chars().take(limit).collect(),
-        };
-        let (from, kind) = (noise.from.word(), noise.kind.word());
-        let _ = writeln!(
-            out,
-            "{} of {kind} from the {from}: {text}",
-            size(noise.bytes)
-        );
-    }
-
-    fn call(&self, call: &CallRecord, out: &mut String) {
-        let work = WORK.contains(&call.method.as_str());
-        let detail = match call.outcome {
-            Outcome::Answered if !work => Detail::Verbose,
-            _ => Detail::Normal,
-        };
-        if !self.shows(detail) {
-            return;
-        }
-        let style = self.palette.outcome(call.outcome);
-        self.row(out, call.at, call.conn, style, call.outcome.word());
-        out.push_str(&title(&call.method, call.name.as_deref(), Some(&call.id)));
-        if let Some(ended) = call.ended {
-            let _ = write!(out, " after {}", span(ended.since(call.sent)));
-        }
-        if let Some(bytes) = call.response_bytes {
-            let _ = write!(out, ", {}", size(bytes));
-        }
-        if let Some(reason) = call
-            .cancel
-            .as_ref()
-            .and_then(|cancel| cancel.reason.as_ref())
-        {
-            let _ = write!(out, ": {}", observed(reason, TEXT));
-        }
-        if let Some(wasted) = call.wasted {
-            let _ = write!(out, "; the server worked on for {}", span(wasted));
-        }
-        out.push('\n');
-    }
-}
-
-/// `tools/call slow #2`.
-fn title(method: &str, name: Option<&str>, id: Option<&Id>) -> String {
-    let mut text = observed(method, NAME);
-    if let Some(name) = name {
-        let _ = write!(text, " {}", observed(name, NAME));
-    }
-    if let Some(id) = id {
-        let _ = write!(text, " #{}", observed(&id.to_string(), NAME));
-    }
-    text
-}
-
-/// The tool, prompt or resource that a request names.
-fn target(params: Option<&str>) -> Option<String> {
-    let params = params?;
-    let name = path(params, &["name"]).or_else(|| path(params, &["uri"]))?;
-    as_str(name).map(std::borrow::Cow::into_owned)
-}
-
-/// `codex-mcp-client 0.171.0`.
-fn program(json: &str, member: &[&str]) -> String {
-    let info = path(json, member).unwrap_or_default();
-    let field = |name| path(info, &[name]).and_then(as_str);
-    let name = field("name").unwrap_or("?".into());
-    let version = field("version").unwrap_or_default();
-    observed(format!("{name} {version}").trim_end(), NAME)
-}
-
-fn signal_name(signal: i32) -> String {
-    match nix::sys::signal::Signal::try_from(signal) {
-        Ok(signal) => signal.as_str().into(),
-        Err(_) => format!("signal {signal}"),
     }
 }

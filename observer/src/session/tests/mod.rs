@@ -1,0 +1,7 @@
+//! The session in a scripted world.
+
+mod ending;
+mod pairing;
+mod properties;
+mod reading;
+mod world;

@@ -1,0 +1,238 @@
+//! What is known of one connection: its two sides, its requests, how it ended.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use super::Revision;
+use super::call::{Call, Seq};
+use super::host::KnownHost;
+use super::lane::Lane;
+use super::reading::ClientInfo;
+use crate::capture::{Fate, InterruptKind, Pid, Timestamp};
+use crate::session::{ConnId, Side};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) id: ConnId,
+    pub(super) client: Option<Pid>,
+    pub(super) server: Option<Pid>,
+    pub(super) info: Option<ClientInfo>,
+    pub(super) known: Option<KnownHost>,
+    /// What `initialize` settled, or asked for while it is unanswered.
+    pub(super) revision: Option<Revision>,
+    pub(super) server_name: Option<Box<str>>,
+    lanes: [Lane; 2],
+    seqs: Seq,
+    pub(super) clock: Stopwatch,
+    /// How far each side's bytes have been read, where that is seen.
+    delivered: [Option<u64>; 2],
+    pub(super) ends: Ends,
+    /// When the client last sent something.
+    pub(super) client_spoke: Option<Timestamp>,
+    /// Equal calls in flight that no retry speaks against yet, oldest first.
+    pub(super) repeats: HashMap<u64, VecDeque<Seq>>,
+    /// When Esc was last pressed.
+    pub(super) escaped: Option<Timestamp>,
+    /// The last gap of each side.
+    pub(super) gaps: [Option<Timestamp>; 2],
+}
+
+/// What has ended a connection so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ends {
+    pub(super) client_eof: Option<Timestamp>,
+    pub(super) server_eof: Option<Timestamp>,
+    pub(super) client_exit: Option<Timestamp>,
+    pub(super) server_exit: Option<(Timestamp, Option<Fate>)>,
+    /// The server was signalled.
+    pub(super) stop: Option<Stop>,
+    pub(super) closed: Option<Timestamp>,
+    /// The client wrote, and the server could not read any more.
+    pub(super) refused: Option<Timestamp>,
+    /// A timer is set that draws the conclusions.
+    pub(super) settling: bool,
+}
+
+/// A signal to the server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stop {
+    pub(super) at: Timestamp,
+    pub(super) kind: InterruptKind,
+    pub(super) sender: Option<Pid>,
+    /// The sender is the host.
+    pub(super) by_host: bool,
+}
+
+impl Ends {
+    /// When the connection could carry no answer any more.
+    pub(super) fn over(&self) -> Option<Timestamp> {
+        let exit = self.server_exit.map(|(at, _)| at);
+        [self.server_eof, self.client_exit, exit, self.closed]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Whether the host ended it, as far as is seen: by closing, leaving or signalling.
+    pub(super) fn by_host(&self) -> bool {
+        self.client_eof.is_some() || self.client_exit.is_some() || self.stop.is_some()
+    }
+
+    /// When the host began to end it.
+    pub(super) fn host_began(&self) -> Option<Timestamp> {
+        let stop = self.stop.map(|stop| stop.at);
+        [self.client_eof, self.client_exit, stop]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+}
+
+const fn index(side: Side) -> usize {
+    match side {
+        Side::Client => 0,
+        Side::Server => 1,
+    }
+}
+
+impl Connection {
+    pub(super) fn new(id: ConnId) -> Self {
+        Self {
+            id,
+            client: None,
+            server: None,
+            info: None,
+            known: None,
+            revision: None,
+            server_name: None,
+            lanes: Default::default(),
+            seqs: 0,
+            clock: Stopwatch::default(),
+            delivered: [None; 2],
+            ends: Ends::default(),
+            client_spoke: None,
+            repeats: HashMap::new(),
+            escaped: None,
+            gaps: [None; 2],
+        }
+    }
+
+    /// The requests that a side sent.
+    pub(super) const fn lane(&self, from: Side) -> &Lane {
+        &self.lanes[index(from)]
+    }
+
+    pub(super) const fn lane_mut(&mut self, from: Side) -> &mut Lane {
+        &mut self.lanes[index(from)]
+    }
+
+    pub(super) const fn next_seq(&mut self) -> Seq {
+        self.seqs += 1;
+        self.seqs
+    }
+
+    /// How far the other side has read what `from` wrote, where that is seen.
+    pub(super) const fn delivered(&self, from: Side) -> Option<u64> {
+        self.delivered[index(from)]
+    }
+
+    pub(super) fn deliver(&mut self, from: Side, offset: u64) {
+        let delivered = &mut self.delivered[index(from)];
+        *delivered = (*delivered).max(Some(offset));
+    }
+
+    pub(super) const fn gap(&self, from: Side) -> Option<Timestamp> {
+        self.gaps[index(from)]
+    }
+
+    pub(super) const fn set_gap(&mut self, from: Side, at: Timestamp) {
+        self.gaps[index(from)] = Some(at);
+    }
+
+    /// Whether the other side has read what ends at `end` of `from`'s stream; `None` where
+    /// nobody can say.
+    pub(super) fn has_read(&self, from: Side, end: Option<u64>) -> Option<bool> {
+        Some(self.delivered(from)? >= end?)
+    }
+
+    /// The host's requests in flight that work for somebody.
+    pub(super) fn work(&self) -> impl Iterator<Item = &Call> {
+        self.lane(Side::Client)
+            .calls()
+            .filter(|call| call.is_work())
+    }
+
+    /// Whether the server waits for an answer of the host, in the middle of a call.
+    pub(super) fn asks_back(&self) -> bool {
+        self.lane(Side::Server)
+            .calls()
+            .any(|call| call.within.is_some() && !call.left)
+    }
+
+    /// Whether the server waits for an answer that a person gives.
+    pub(super) fn asks_person(&self) -> bool {
+        self.lane(Side::Server)
+            .calls()
+            .any(|call| !call.left && !matches!(call.method.as_ref(), "ping" | "roots/list"))
+    }
+
+    /// Starts or stops the clock as the server asks back or is answered.
+    pub(super) fn set_clock(&mut self, now: Timestamp) {
+        if self.asks_back() {
+            self.clock.stop(now);
+        } else {
+            self.clock.go_on(now);
+        }
+    }
+}
+
+/// A clock that can stand still.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stopwatch {
+    lost: Duration,
+    stopped: Option<Timestamp>,
+}
+
+impl Stopwatch {
+    pub(super) fn stop(&mut self, now: Timestamp) {
+        self.stopped.get_or_insert(now);
+    }
+
+    pub(super) fn go_on(&mut self, now: Timestamp) {
+        if let Some(stopped) = self.stopped.take() {
+            self.lost += now.since(stopped);
+        }
+    }
+
+    /// How long it has run by `now`, counted from the beginning of the capture.
+    pub(super) fn at(&self, now: Timestamp) -> Duration {
+        let until = self.stopped.map_or(now, |stopped| stopped.min(now));
+        until.since(Timestamp::ZERO).saturating_sub(self.lost)
+    }
+
+    /// When it will show `active` if it does not stop again; `None` while it stands still.
+    pub(super) fn when(&self, active: Duration) -> Option<Timestamp> {
+        match self.stopped {
+            None => Some(Timestamp::ZERO + active + self.lost),
+            Some(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stopped_clock_stands_still() {
+        let at = |seconds| Timestamp::ZERO + Duration::from_secs(seconds);
+        let mut clock = Stopwatch::default();
+        clock.stop(at(10));
+        assert_eq!(clock.at(at(30)), Duration::from_secs(10));
+        assert_eq!(clock.when(Duration::from_secs(12)), None);
+        clock.go_on(at(40));
+        assert_eq!(clock.at(at(41)), Duration::from_secs(11));
+        assert_eq!(clock.when(Duration::from_secs(12)), Some(at(42)));
+    }
+}

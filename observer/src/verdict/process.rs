@@ -1,0 +1,268 @@
+//! The processes of the scope: who descends from whom, who is alive.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::capture::Pid;
+
+/// How many ended processes are remembered: a daemon's parents end before it is of interest.
+const REMEMBERED: usize = 8192;
+/// How far up a family tree is followed.
+const GENERATIONS: usize = 32;
+/// Programs that start anything: what they read or receive is not meant for what they started.
+const BYSTANDERS: [&str; 19] = [
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "fish",
+    "tmux",
+    "tmux: server",
+    "screen",
+    "sshd",
+    "login",
+    "su",
+    "sudo",
+    "systemd",
+    "init",
+    "script",
+    "env",
+    "xterm",
+    "make",
+    "observer",
+];
+
+/// How a process stands to a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// It is the host.
+    Itself,
+    /// The host descends from it: a front end, a launcher of the same product.
+    Above,
+    /// It descends from the host.
+    Below,
+    /// It runs the same program.
+    SameProgram,
+}
+
+#[derive(Debug)]
+struct Process {
+    /// Tells processes of one pid apart.
+    birth: u64,
+    parent: Option<(Pid, u64)>,
+    exe: Option<Box<str>>,
+    /// Its arguments, as far as they tell commands apart.
+    argv: Option<u64>,
+    alive: bool,
+}
+
+/// The processes that were seen, and those that ended not long ago.
+#[derive(Debug, Default)]
+pub(super) struct Processes {
+    known: HashMap<Pid, Process>,
+    births: u64,
+    ended: VecDeque<(Pid, u64)>,
+}
+
+impl Processes {
+    pub(super) fn seen(&mut self, pid: Pid, ppid: Option<Pid>, exe: Option<&str>, argv: &[String]) {
+        self.births += 1;
+        let parent =
+            ppid.and_then(|ppid| self.known.get(&ppid).map(|process| (ppid, process.birth)));
+        let exe = exe.map(Into::into);
+        let birth = self.births;
+        self.known.insert(
+            pid,
+            Process {
+                birth,
+                parent,
+                exe,
+                argv: hash(argv),
+                alive: true,
+            },
+        );
+    }
+
+    pub(super) fn executed(&mut self, pid: Pid, exe: Option<&str>, argv: &[String]) {
+        self.known_as(pid, exe);
+        if let Some(process) = self.known.get_mut(&pid) {
+            process.argv = hash(argv);
+        }
+    }
+
+    /// A process runs this program, as somebody else knows.
+    pub(super) fn known_as(&mut self, pid: Pid, exe: Option<&str>) {
+        if !self.known.contains_key(&pid) {
+            self.seen(pid, None, exe, &[]);
+        } else if let Some(process) = self.known.get_mut(&pid) {
+            process.exe = exe.map(Into::into).or(process.exe.take());
+        }
+    }
+
+    pub(super) fn exited(&mut self, pid: Pid) {
+        if !self.known.contains_key(&pid) {
+            self.seen(pid, None, None, &[]);
+        }
+        let Some(process) = self.known.get_mut(&pid) else {
+            return;
+        };
+        process.alive = false;
+        self.ended.push_back((pid, process.birth));
+        while self.ended.len() > REMEMBERED
+            && let Some((pid, birth)) = self.ended.pop_front()
+        {
+            if self
+                .known
+                .get(&pid)
+                .is_some_and(|process| process.birth == birth)
+            {
+                self.known.remove(&pid);
+            }
+        }
+    }
+
+    /// Whether the process was seen to end. One that was never seen may well live.
+    pub(super) fn has_ended(&self, pid: Pid) -> bool {
+        self.known.get(&pid).is_some_and(|process| !process.alive)
+    }
+
+    /// How `other` stands to the host, if it does.
+    pub(super) fn relation(&self, host: Pid, other: Pid) -> Option<Relation> {
+        if host == other {
+            return Some(Relation::Itself);
+        }
+        if self.descends(host, other) && !self.is_bystander(other) {
+            return Some(Relation::Above);
+        }
+        if self.descends(other, host) {
+            return Some(Relation::Below);
+        }
+        let (own, others) = (self.program(host)?, self.program(other)?);
+        (own == others && !INTERPRETERS.contains(&own)).then_some(Relation::SameProgram)
+    }
+
+    /// Whether the two run one program, by its file name.
+    pub(super) fn same_program(&self, one: Pid, other: Pid) -> bool {
+        self.program(one)
+            .is_some_and(|program| self.program(other) == Some(program))
+    }
+
+    /// Whether the two were started by one command: program and arguments.
+    pub(super) fn same_command(&self, one: Pid, other: Pid) -> bool {
+        let argv = |pid| self.known.get(&pid).and_then(|process| process.argv);
+        self.same_program(one, other) && argv(one).is_some() && argv(one) == argv(other)
+    }
+
+    fn descends(&self, child: Pid, ancestor: Pid) -> bool {
+        let Some(sought) = self.known.get(&ancestor).map(|process| process.birth) else {
+            return false;
+        };
+        let mut at = self.known.get(&child);
+        for _ in 0..GENERATIONS {
+            let Some((pid, birth)) = at.and_then(|process| process.parent) else {
+                return false;
+            };
+            if pid == ancestor && birth == sought {
+                return true;
+            }
+            at = self
+                .known
+                .get(&pid)
+                .filter(|process| process.birth == birth);
+        }
+        false
+    }
+
+    fn is_bystander(&self, pid: Pid) -> bool {
+        self.program(pid)
+            .is_some_and(|program| BYSTANDERS.contains(&program))
+    }
+
+    fn program(&self, pid: Pid) -> Option<&str> {
+        let exe = self.known.get(&pid)?.exe.as_deref()?;
+        exe.rsplit('/').next().filter(|name| !name.is_empty())
+    }
+}
+
+fn hash(argv: &[String]) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    argv.hash(&mut hasher);
+    (!argv.is_empty()).then(|| hasher.finish())
+}
+
+/// Programs that are shared by unrelated products: the same one says nothing.
+const INTERPRETERS: [&str; 8] = [
+    "node",
+    "bun",
+    "deno",
+    "python",
+    "python3",
+    "python3.11",
+    "uv",
+    "java",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn family() -> Processes {
+        let mut processes = Processes::default();
+        processes.seen(Pid(1), None, Some("/usr/bin/bash"), &[]);
+        processes.seen(Pid(2), Some(Pid(1)), Some("/opt/codex/codex"), &[]);
+        processes.seen(Pid(3), Some(Pid(2)), None, &[]);
+        processes.seen(
+            Pid(4),
+            Some(Pid(3)),
+            Some("/home/u/.codex/packages/codex"),
+            &[],
+        );
+        processes.seen(Pid(5), Some(Pid(4)), Some("/usr/bin/python3"), &[]);
+        processes
+    }
+
+    #[test]
+    fn a_daemon_is_known_by_its_lineage_at_fork_though_its_parents_have_ended() {
+        let mut processes = family();
+        processes.exited(Pid(3));
+        assert_eq!(processes.relation(Pid(4), Pid(2)), Some(Relation::Above));
+        assert_eq!(processes.relation(Pid(4), Pid(5)), Some(Relation::Below));
+        assert_eq!(processes.relation(Pid(4), Pid(4)), Some(Relation::Itself));
+        assert!(processes.has_ended(Pid(3)) && !processes.has_ended(Pid(9)));
+    }
+
+    #[test]
+    fn the_shell_above_is_a_bystander() {
+        assert_eq!(family().relation(Pid(4), Pid(1)), None);
+    }
+
+    #[test]
+    fn the_same_program_is_a_relation_but_the_same_interpreter_is_none() {
+        let mut processes = family();
+        processes.seen(Pid(7), None, Some("/usr/local/bin/codex"), &[]);
+        processes.seen(Pid(8), None, Some("/usr/bin/python3"), &[]);
+        assert_eq!(
+            processes.relation(Pid(4), Pid(7)),
+            Some(Relation::SameProgram)
+        );
+        assert_eq!(processes.relation(Pid(5), Pid(8)), None);
+    }
+
+    #[test]
+    fn a_reused_pid_is_another_process() {
+        let mut processes = family();
+        processes.exited(Pid(2));
+        processes.seen(Pid(2), None, Some("/usr/bin/vim"), &[]);
+        assert_eq!(processes.relation(Pid(4), Pid(2)), None);
+    }
+
+    #[test]
+    fn what_ended_long_ago_is_forgotten() {
+        let mut processes = Processes::default();
+        for pid in 0..20_000 {
+            processes.seen(Pid(pid), None, None, &[]);
+            processes.exited(Pid(pid));
+        }
+        assert_eq!(processes.known.len(), REMEMBERED);
+    }
+}

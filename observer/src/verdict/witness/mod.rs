@@ -1,0 +1,80 @@
+//! What speaks for a call's having been given up. Each witness looks at one kind of evidence and
+//! adds clues to a call's [`Case`](super::call::Case); none of them convicts.
+
+mod deadline;
+mod interrupt;
+mod nested;
+mod retry;
+mod turn;
+
+use super::Evidence;
+use super::call::{Clue, Seq, Weight};
+use super::judge::{Due, Judge};
+use super::occurrence::Occurrence;
+use crate::capture::Timestamp;
+use crate::session::{ConnId, Side};
+
+impl Judge {
+    /// Lets all witnesses look at a request that the host has just sent.
+    pub(super) fn watch(&mut self, conn: ConnId, seq: Seq) {
+        self.watch_limits(conn, seq);
+        self.watch_turns(conn, seq);
+        self.watch_retries(conn, seq);
+        self.set_deadline(conn, seq);
+    }
+
+    /// Adds a clue to a call of the host, if it is judged at all.
+    fn accuse(&mut self, conn: ConnId, seq: Seq, clue: Clue) {
+        let Some(connection) = self.state.conns.get_mut(&conn) else {
+            return;
+        };
+        let Some(call) = connection.lane_mut(Side::Client).get_mut(seq) else {
+            return;
+        };
+        if call.is_judged() && call.case.get_or_insert_default().add(clue) {
+            self.tell_of_call((conn, Side::Client, seq), |_, call| Occurrence::Suspected {
+                call,
+            });
+        }
+    }
+
+    /// Adds a clue once a cancellation has had time to come.
+    fn brew(&mut self, conn: ConnId, seq: Seq, clue: Clue) {
+        let lag = self.state.settings.lag;
+        let Some(connection) = self.state.conns.get_mut(&conn) else {
+            return;
+        };
+        let Some(call) = connection.lane_mut(Side::Client).get_mut(seq) else {
+            return;
+        };
+        if call.is_judged() {
+            call.case.get_or_insert_default().brewing.push(clue);
+            self.set_timer(lag, Due::Ripe(conn, seq));
+        }
+    }
+
+    pub(super) fn ripen(&mut self, conn: ConnId, seq: Seq) {
+        let until = self.state.now - self.state.settings.lag;
+        let Some(connection) = self.state.conns.get_mut(&conn) else {
+            return;
+        };
+        let Some(call) = connection.lane_mut(Side::Client).get_mut(seq) else {
+            return;
+        };
+        let Some(case) = &mut call.case else { return };
+        let ripe: Vec<Clue> = case
+            .brewing
+            .extract_if(.., |clue| clue.evidence.at <= until)
+            .collect();
+        for clue in ripe {
+            self.accuse(conn, seq, clue);
+        }
+    }
+}
+
+fn clue(kind: &'static str, weight: Weight, at: Timestamp, detail: String) -> Clue {
+    Clue {
+        evidence: Evidence { kind, at, detail },
+        weight,
+    }
+}

@@ -1,0 +1,93 @@
+//! E1: the same call is sent again while the first is open.
+
+use std::time::Duration;
+
+use super::clue;
+use crate::session::{ConnId, Side};
+use crate::verdict::Revision;
+use crate::verdict::Settings;
+use crate::verdict::call::{Call, Seq, Weight, spoken};
+use crate::verdict::connection::Connection;
+use crate::verdict::host::{Calls, Conversations};
+use crate::verdict::judge::Judge;
+
+/// More equal calls in flight than this are looked at no further.
+const EQUALS: usize = 64;
+
+impl Judge {
+    /// Looks for an earlier call that this one repeats. A call is the retry of one call only.
+    pub(in super::super) fn watch_retries(&mut self, conn: ConnId, seq: Seq) {
+        let Some(connection) = self.state.conns.get_mut(&conn) else {
+            return;
+        };
+        let Some(print) = connection
+            .lane(Side::Client)
+            .get(seq)
+            .and_then(|call| call.fingerprint)
+        else {
+            return;
+        };
+        let mut equals = connection.repeats.remove(&print).unwrap_or_default();
+        equals.retain(|seq| connection.lane(Side::Client).get(*seq).is_some());
+        let found = connection.lane(Side::Client).get(seq).and_then(|newer| {
+            equals
+                .iter()
+                .take(EQUALS)
+                .enumerate()
+                .find_map(|(place, older)| {
+                    let older = connection.lane(Side::Client).get(*older)?;
+                    let weight = weigh(connection, older, newer, &self.state.settings)?;
+                    Some((place, older.seq, weight, gap(older, newer)))
+                })
+        });
+        if let Some((place, ..)) = found {
+            equals.remove(place);
+        }
+        equals.push_back(seq);
+        connection.repeats.insert(print, equals);
+        if let Some((_, older, weight, gap)) = found {
+            let detail = format!("the same call was sent again {} later", spoken(gap));
+            let clue = clue("retry", weight, self.state.now, detail);
+            self.brew(conn, older, clue);
+        }
+    }
+}
+
+/// The time between the two, without the time that the server waited for the host.
+fn gap(older: &Call, newer: &Call) -> Duration {
+    newer.sent_active.saturating_sub(older.sent_active)
+}
+
+/// What the second call says about the first, if it says anything.
+fn weigh(conn: &Connection, older: &Call, newer: &Call, settings: &Settings) -> Option<Weight> {
+    let gap = gap(older, newer);
+    let threads = older.turn.thread.as_ref().zip(newer.turn.thread.as_ref());
+    if gap < settings.burst || threads.is_some_and(|(older, newer)| older != newer) {
+        return None;
+    }
+    let serial = conn
+        .known
+        .as_ref()
+        .is_some_and(|host| host.calls == Some(Calls::Serial));
+    let several = match &conn.known {
+        Some(host) => host.conversations == Conversations::Several,
+        None => newer.revision.is_some_and(Revision::is_stateless),
+    };
+    Some(match threads {
+        // One conversation, by the host's own word.
+        Some(_) => Weight::Sure,
+        None if several => Weight::Weak,
+        None if serial || gap >= limit(conn, newer, settings) => Weight::Sure,
+        None => Weight::Weak,
+    })
+}
+
+/// The gap from which on an equal call is hard to explain otherwise.
+fn limit(conn: &Connection, call: &Call, settings: &Settings) -> Duration {
+    let own = call
+        .name
+        .as_deref()
+        .and_then(|tool| settings.deadline(tool));
+    let known = own.or(conn.known.as_ref().and_then(|host| host.limit));
+    known.map_or(settings.retry, |limit| limit.min(settings.retry))
+}

@@ -1,0 +1,328 @@
+//! Every trace of real traffic, replayed: outcomes, rules, confidences and what must never be
+//! found, by `traces/hosts/expected.json` and by the table in `traces/README.md`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use observer::capture::{Fate, InterruptKind, Pid, Timestamp};
+use observer::jsonrpc::Frame;
+use observer::session::{ConnId, ConnectionChange, Event, Observed, Party, Side, Transport};
+use observer::verdict::{
+    CallRecord, Confidence, Finding, Judge, Outcome, Output, Settings, Severity, Summary,
+};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+fn traces() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces")
+}
+
+/// What the judge makes of a trace.
+struct Verdict {
+    calls: Vec<CallRecord>,
+    findings: Vec<Finding>,
+    summary: Summary,
+}
+
+impl Verdict {
+    fn of(trace: &Path) -> Self {
+        let text = std::fs::read_to_string(trace).expect("a trace can be read");
+        let mut judge = Judge::new(Settings::default());
+        let mut last = Timestamp::ZERO;
+        for line in text.lines() {
+            if let Some(observed) = observed(line) {
+                last = observed.at;
+                judge.handle_event(&observed);
+            }
+        }
+        judge.finish(last);
+        let (mut calls, mut findings, mut summary) = (Vec::new(), Vec::new(), None);
+        while let Some(output) = judge.poll_output() {
+            match output {
+                Output::Call(call) => calls.push(call),
+                Output::Finding(finding) => findings.push(finding),
+                Output::Summary(it) => summary = Some(it),
+            }
+        }
+        let summary = summary.expect("a log ends with its summary");
+        Self {
+            calls,
+            findings,
+            summary,
+        }
+    }
+
+    fn outcome(&self, id: &str) -> Outcome {
+        let mut of = self.calls.iter().filter(|call| {
+            call.from == Side::Client && call.id.to_string() == id && call.method == "tools/call"
+        });
+        let call = of.next().expect("the call has a record");
+        assert!(of.next().is_none(), "the call {id} has one record");
+        call.outcome
+    }
+
+    /// The findings of a rule about a call, in the order in which they were made.
+    fn about(&self, id: &str, rule: &str) -> Vec<&Finding> {
+        let of = self.findings.iter().filter(|finding| finding.rule == rule);
+        of.filter(|finding| finding.id.as_ref().is_some_and(|it| it.to_string() == id))
+            .collect()
+    }
+
+    /// Those of them that stand.
+    fn standing(&self, id: &str, rule: &str) -> Vec<&Finding> {
+        let superseded: Vec<_> = self
+            .findings
+            .iter()
+            .filter_map(|it| it.supersedes)
+            .collect();
+        let mut about = self.about(id, rule);
+        about.retain(|finding| !superseded.contains(&finding.number));
+        about
+    }
+}
+
+#[test]
+fn the_hosts_traces_get_the_verdicts_that_are_right() {
+    let text = std::fs::read_to_string(traces().join("hosts/expected.json")).expect("readable");
+    let expected: BTreeMap<String, BTreeMap<String, Value>> =
+        serde_json::from_str(&text).expect("well-formed");
+    let mut wrong = Vec::new();
+    for (trace, calls) in &expected {
+        let verdict = Verdict::of(&traces().join(format!("hosts/{trace}.jsonl")));
+        for (id, right) in calls {
+            wrong.extend(differences(trace, id, right, &verdict));
+        }
+    }
+    assert!(expected.len() >= 70, "all traces are there");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn differences(trace: &str, id: &str, right: &Value, verdict: &Verdict) -> Vec<String> {
+    let words = |field: &str| -> Vec<String> {
+        let list = right[field].as_array().cloned().unwrap_or_default();
+        list.iter()
+            .filter_map(|word| word.as_str().map(str::to_owned))
+            .collect()
+    };
+    let mut wrong = Vec::new();
+    let outcome = name(verdict.outcome(id));
+    if !words("outcome").contains(&outcome.to_owned()) {
+        wrong.push(format!(
+            "{trace}: call {id} is {outcome}, not {:?}",
+            words("outcome")
+        ));
+    }
+    for rule in words("rules") {
+        let standing = verdict.standing(id, &rule);
+        let sure = words("confidence");
+        let fits = |finding: &&&Finding| {
+            sure.is_empty()
+                || sure
+                    .iter()
+                    .any(|word| word == confidence(finding.confidence))
+        };
+        if standing.iter().filter(fits).count() != 1 {
+            wrong.push(format!(
+                "{trace}: call {id} lacks one {rule} {sure:?}: {standing:?}"
+            ));
+        }
+    }
+    for rule in words("never") {
+        if !verdict.about(id, &rule).is_empty() {
+            wrong.push(format!("{trace}: call {id} has {rule}"));
+        }
+    }
+    for rule in words("never_confirmed") {
+        let about = verdict.about(id, &rule);
+        if about
+            .iter()
+            .any(|finding| finding.confidence == Confidence::Confirmed)
+        {
+            wrong.push(format!("{trace}: call {id} has a confirmed {rule}"));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn a_retry_makes_an_abandoned_call_probable_and_its_late_answer_confirms_it() {
+    let verdict = Verdict::of(&traces().join("made/codex-0.163-retry.jsonl"));
+    for id in ["2", "3"] {
+        assert_eq!(verdict.outcome(id), Outcome::Abandoned);
+        let about = verdict.about(id, "abandoned-call");
+        let sure: Vec<_> = about
+            .iter()
+            .map(|it| (it.confidence, it.severity))
+            .collect();
+        let steps = [
+            (Confidence::Probable, Severity::Warning),
+            (Confidence::Confirmed, Severity::Error),
+        ];
+        assert_eq!(sure, steps, "call {id}");
+        assert_eq!(about[1].supersedes, Some(about[0].number));
+        let kinds: Vec<_> = about[1].evidence.iter().map(|it| it.kind).collect();
+        assert_eq!(kinds, ["retry", "late-answer"]);
+        assert!(
+            about[1]
+                .spec
+                .as_deref()
+                .is_some_and(|spec| spec.starts_with("2025-06-18 "))
+        );
+    }
+    let first = verdict
+        .calls
+        .iter()
+        .find(|call| call.id.to_string() == "2")
+        .expect("recorded");
+    let wasted = first.wasted.expect("the server worked on").as_secs_f64();
+    assert!((wasted - 1.906).abs() < 1e-6, "{wasted}");
+    assert!(matches!(
+        verdict.outcome("4"),
+        Outcome::Abandoned | Outcome::TornDown
+    ));
+    assert_eq!(verdict.summary.calls.get(&Outcome::Abandoned), Some(&2));
+    let error = ("abandoned-call", Severity::Error);
+    assert_eq!(
+        verdict.summary.findings.get(&error),
+        Some(&2),
+        "superseded ones do not count"
+    );
+    assert!(verdict.summary.complete);
+}
+
+#[test]
+fn cancelled_retries_are_no_abandonment() {
+    let verdict = Verdict::of(&traces().join("made/codex-0.171-retry.jsonl"));
+    for id in ["2", "3", "4"] {
+        assert_eq!(verdict.outcome(id), Outcome::Cancelled);
+        assert!(verdict.about(id, "abandoned-call").is_empty());
+    }
+    for id in ["2", "3"] {
+        assert_eq!(verdict.standing(id, "cancel-ignored").len(), 1, "call {id}");
+    }
+}
+
+#[test]
+fn stale_cancellations_and_answers_after_a_cancellation_are_found() {
+    let verdict = Verdict::of(&traces().join("made/ts-sdk-1.32-stale-and-late.jsonl"));
+    assert_eq!(verdict.outcome("1"), Outcome::Answered);
+    assert_eq!(verdict.standing("1", "stale-cancel").len(), 1);
+    for id in ["2", "3"] {
+        assert_eq!(verdict.outcome(id), Outcome::Cancelled);
+        assert_eq!(verdict.standing(id, "cancel-ignored").len(), 1, "call {id}");
+    }
+    assert_eq!(verdict.outcome("4"), Outcome::TornDown);
+    assert_eq!(verdict.standing("4", "torn-down-pending").len(), 1);
+}
+
+#[test]
+fn a_client_that_cancels_abandons_nothing() {
+    let verdict = Verdict::of(&traces().join("made/py-sdk-2.3.jsonl"));
+    assert!(
+        verdict
+            .findings
+            .iter()
+            .all(|finding| finding.rule != "abandoned-call")
+    );
+    assert_eq!(verdict.outcome("2"), Outcome::Cancelled);
+    assert_eq!(verdict.outcome("3"), Outcome::Cancelled);
+}
+
+fn name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Answered => "answered",
+        Outcome::Failed => "failed",
+        Outcome::Cancelled => "cancelled",
+        Outcome::Abandoned => "abandoned",
+        Outcome::TornDown => "torn-down",
+        Outcome::Pending => "pending",
+        Outcome::Unknown => "unknown",
+    }
+}
+
+fn confidence(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Possible => "possible",
+        Confidence::Probable => "probable",
+        Confidence::Confirmed => "confirmed",
+    }
+}
+
+/// The observed event in a line of a trace.
+fn observed(line: &str) -> Option<Observed> {
+    #[derive(serde::Deserialize)]
+    struct Line<'a> {
+        #[serde(borrow)]
+        json: Option<&'a RawValue>,
+    }
+    let value: Value = serde_json::from_str(line).expect("a trace is JSON lines");
+    let at = Timestamp::ZERO + Duration::from_secs_f64(value["t"].as_f64().expect("t"));
+    let number = |field: &Value| field.as_u64().and_then(|it| u32::try_from(it).ok());
+    let conn = ConnId(number(&value["conn"]).unwrap_or(1));
+    let from = if value["from"] == "client" {
+        Side::Client
+    } else {
+        Side::Server
+    };
+    let party = |side: &str| {
+        number(&value[side]["pid"]).map(|pid| Party {
+            pid: Pid(pid),
+            exe: None,
+        })
+    };
+    let pid = Pid(number(&value["pid"]).unwrap_or(0));
+    let event = match value["type"].as_str().expect("type") {
+        "connection" => Event::Connection {
+            conn,
+            change: ConnectionChange::Open {
+                client: party("client"),
+                server: party("server"),
+                transport: Transport::Pipe,
+                streams: [None, None],
+            },
+        },
+        "message" => {
+            let json = serde_json::from_str::<Line<'_>>(line).ok()?.json?.get();
+            let frame = Frame::parse(Bytes::copy_from_slice(json.as_bytes())).expect("a message");
+            let bytes = value["bytes"].as_u64().expect("bytes");
+            Event::Message {
+                conn,
+                from,
+                offset: None,
+                bytes,
+                frame,
+            }
+        }
+        "eof" => Event::Eof { conn, from },
+        "process" => {
+            let code = value["status"]["code"]
+                .as_i64()
+                .expect("traces hold exits only");
+            let fate = Fate::Code(i32::try_from(code).expect("a status"));
+            Event::ProcessExit {
+                pid,
+                fate: Some(fate),
+            }
+        }
+        "interrupt" => {
+            let kind = match value["kind"].as_str().expect("kind") {
+                "sigint" => InterruptKind::Sigint,
+                "sigterm" => InterruptKind::Sigterm,
+                "sigkill" => InterruptKind::Sigkill,
+                "sighup" => InterruptKind::Sighup,
+                "key-esc" => InterruptKind::KeyEsc,
+                "key-ctrl-c" => InterruptKind::KeyCtrlC,
+                other => panic!("unknown interrupt {other}"),
+            };
+            Event::Interrupt {
+                pid,
+                kind,
+                sender: number(&value["sender"]).map(Pid),
+            }
+        }
+        _ => return None,
+    };
+    Some(Observed { at, event })
+}
