@@ -11,9 +11,9 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 use nix::errno::Errno;
-use nix::sys::socket::{AddressFamily, SockType, SockaddrStorage, getpeername, getsockopt, sockopt};
 use nix::sys::stat::{major, minor};
 
+use super::address::parse_address;
 use super::peers::PeerLookup;
 use super::sys::Tid;
 use crate::capture::event::{Pid, StreamId, StreamKind};
@@ -190,11 +190,10 @@ fn ask(pid: Pid, fd: i32, inode: u64) -> Option<(Socket, bool)> {
         // Another thread was faster. The call itself may have had either.
         return None;
     }
-    let family = getsockopt(&copy, sockopt::SocketDomain).ok()?;
-    let stream = getsockopt(&copy, sockopt::SockType).ok()? == SockType::Stream;
-    Some(match family {
-        AddressFamily::Unix if stream => (Socket::Unix, true),
-        AddressFamily::Inet | AddressFamily::Inet6 => {
+    let stream = option(&copy, libc::SO_TYPE)? == libc::SOCK_STREAM;
+    Some(match option(&copy, libc::SO_DOMAIN)? {
+        libc::AF_UNIX if stream => (Socket::Unix, true),
+        libc::AF_INET | libc::AF_INET6 => {
             let peer = peer_address(&copy);
             (Socket::Internet(peer), stream && peer.is_some())
         }
@@ -202,10 +201,33 @@ fn ask(pid: Pid, fd: i32, inode: u64) -> Option<(Socket, bool)> {
     })
 }
 
+/// An option of a socket that is a number.
+fn option(socket: &OwnedFd, name: libc::c_int) -> Option<libc::c_int> {
+    let mut value: libc::c_int = 0;
+    let mut len = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes to `value`, which has as many.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            name,
+            (&raw mut value).cast(),
+            &raw mut len,
+        )
+    };
+    (result == 0).then_some(value)
+}
+
 fn peer_address(socket: &OwnedFd) -> Option<SocketAddr> {
-    let peer = getpeername::<SockaddrStorage>(socket.as_raw_fd()).ok()?;
-    let v4 = peer.as_sockaddr_in().map(|&address| SocketAddr::V4(address.into()));
-    v4.or_else(|| peer.as_sockaddr_in6().map(|&address| SocketAddr::V6(address.into())))
+    #[repr(align(8))]
+    struct Address([u8; 128]);
+    let mut address = Address([0; 128]);
+    let mut len = size_of::<Address>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes to `address`, which has as many.
+    let result = unsafe {
+        libc::getpeername(socket.as_raw_fd(), (&raw mut address).cast(), &raw mut len)
+    };
+    if result == 0 { parse_address(address.0.get(..len as usize)?) } else { None }
 }
 
 /// The file that a tracee's descriptor is open on, for as long as we need it (Linux 5.6).

@@ -32,6 +32,7 @@
 //! The calls of 32-bit programs; `io_uring`; SIGKILL from outside the scope before it has worked;
 //! signals while they are blocked; programs that forbid to be looked into (`PR_SET_DUMPABLE`).
 
+mod address;
 mod bell;
 mod calls;
 mod descriptor;
