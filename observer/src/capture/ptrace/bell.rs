@@ -5,7 +5,7 @@
 //! means nothing to anybody who did not ask for it.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -34,8 +34,9 @@ pub(super) enum Ring {
 /// The end of the bell that the tracing thread holds.
 #[derive(Debug)]
 pub(super) struct Bell {
-    rung: Arc<AtomicBool>,
     commands: Receiver<Command>,
+    /// How many of them were taken.
+    taken: Arc<AtomicU64>,
     ringer: Sender<Ring>,
 }
 
@@ -54,28 +55,33 @@ impl Bell {
         SigSet::from(SIGNAL).thread_unblock()?;
         let (ringer, rings) = channel();
         let (to_thread, commands) = channel();
-        let rung = Arc::new(AtomicBool::new(false));
-        let rope = Rope { thread: nix::unistd::gettid().as_raw(), rung: Arc::downgrade(&rung), to_thread };
+        let taken = Arc::new(AtomicU64::new(0));
+        let rope = Rope {
+            thread: nix::unistd::gettid().as_raw(),
+            to_thread,
+            sent: 0,
+            taken: Arc::downgrade(&taken),
+        };
         thread::Builder::new().name("ptrace-bell".into()).spawn(move || rope.ring(&rings))?;
-        Ok((Self { rung, commands, ringer: ringer.clone() }, ringer))
-    }
-
-    /// Whether it rang since it was last asked.
-    pub(super) fn heard(&self) -> bool {
-        self.rung.load(Ordering::Acquire) && self.rung.swap(false, Ordering::AcqRel)
+        Ok((Self { commands, taken, ringer: ringer.clone() }, ringer))
     }
 
     /// A command, if there is one.
     pub(super) fn command(&self) -> Option<Command> {
-        self.commands.try_recv().ok()
+        let command = self.commands.try_recv().ok()?;
+        self.taken.fetch_add(1, Ordering::Release);
+        Some(command)
     }
 
     /// A command, as soon as there is one; `None` where nobody can give one any more.
     pub(super) fn await_command(&self) -> Option<Command> {
-        self.commands.recv().ok()
+        let command = self.commands.recv().ok()?;
+        self.taken.fetch_add(1, Ordering::Release);
+        Some(command)
     }
 
-    /// Has it ring after a while; what was asked for before no longer counts.
+    /// Has it ring after a while, with [`Command::Wake`]; what was asked for before no longer
+    /// counts.
     pub(super) fn ring_after(&self, wait: Duration) {
         self.ringer.send(Ring::At(Instant::now() + wait)).ok();
     }
@@ -90,13 +96,14 @@ impl Drop for Bell {
 /// The end of the bell that rings it.
 struct Rope {
     thread: i32,
-    /// Gone with the bell.
-    rung: Weak<AtomicBool>,
     to_thread: Sender<Command>,
+    sent: u64,
+    /// Gone with the bell.
+    taken: Weak<AtomicU64>,
 }
 
 impl Rope {
-    fn ring(&self, rings: &Receiver<Ring>) {
+    fn ring(mut self, rings: &Receiver<Ring>) {
         let mut moment: Option<Instant> = None;
         loop {
             let ring = match moment {
@@ -105,26 +112,21 @@ impl Rope {
             };
             match ring {
                 Ok(Ring::At(at)) => moment = Some(at),
-                Ok(Ring::Command(command)) => {
-                    if self.to_thread.send(command).is_err() {
-                        return;
-                    }
-                    self.strike();
-                }
+                Ok(Ring::Command(command)) => self.hand_on(command),
                 Err(RecvTimeoutError::Timeout) => {
                     moment = None;
-                    self.strike();
+                    self.hand_on(Command::Wake);
                 }
                 Ok(Ring::Off) | Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
-    fn strike(&self) {
-        if let Some(rung) = self.rung.upgrade() {
-            rung.store(true, Ordering::Release);
-        }
-        while self.rung.upgrade().is_some_and(|rung| rung.load(Ordering::Acquire)) {
+    fn hand_on(&mut self, command: Command) {
+        // It fails when the bell is gone; then nobody has to be woken either.
+        self.to_thread.send(command).ok();
+        self.sent += 1;
+        while self.taken.upgrade().is_some_and(|taken| taken.load(Ordering::Acquire) < self.sent) {
             let process = std::process::id().cast_signed();
             // SAFETY: three numbers, no memory. A thread that has ended is no thread of ours.
             unsafe { libc::syscall(libc::SYS_tgkill, process, self.thread, SIGNAL as i32) };

@@ -97,6 +97,8 @@ enum Command {
     GiveUp(StreamId),
     Forget(StreamId),
     Watch { pid: Pid, child: Option<UnboundedSender<ChildChange>>, reply: mpsc::Sender<Reply> },
+    /// Look what is due.
+    Wake,
     Stop,
 }
 

@@ -81,8 +81,8 @@ impl Tracer {
     }
 
     fn step(&mut self) {
-        if self.bell.heard() {
-            self.obey();
+        while let Some(command) = self.bell.command() {
+            self.obey(command);
         }
         if self.turns >= TURNS.max(self.tasks.len()) {
             self.turns = 0;
@@ -131,12 +131,12 @@ impl Tracer {
 
     /// Nobody is traced (any more).
     fn have_none(&mut self) {
-        if self.has_ended_early() {
+        if self.stopped || self.has_ended_early() {
             return;
         }
         self.calls.outbox.flush();
         match self.bell.await_command() {
-            Some(command) => self.obey_one(command),
+            Some(command) => self.obey(command),
             None => self.stopped = true,
         }
     }
@@ -160,13 +160,7 @@ impl Tracer {
         true
     }
 
-    fn obey(&mut self) {
-        while let Some(command) = self.bell.command() {
-            self.obey_one(command);
-        }
-    }
-
-    fn obey_one(&mut self, command: Command) {
+    fn obey(&mut self, command: Command) {
         match command {
             Command::GiveUp(stream) => self.calls.streams.give_up(stream),
             Command::Forget(stream) => self.calls.streams.forget(stream),
@@ -174,6 +168,8 @@ impl Tracer {
                 let result = self.watch(pid, child).map_err(|e| TraceError::seize(pid, e));
                 reply.send(result).ok();
             }
+            // The loop does, now that it goes round.
+            Command::Wake => {}
             Command::Stop => self.stopped = true,
         }
     }
