@@ -144,5 +144,9 @@ pub struct Registers {
 }
 
 impl Registers {
-    const UNSET: Self = Self { number: ABSENT, compat_mask: 0, arguments: [ABSENT; 6] };
+    const UNSET: Self = Self {
+        number: ABSENT,
+        compat_mask: 0,
+        arguments: [ABSENT; 6],
+    };
 }

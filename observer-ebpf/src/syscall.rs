@@ -127,7 +127,14 @@ impl RegisterNames {
         match arch {
             Arch::X86_64 => Self {
                 number: ("orig_ax", 0),
-                arguments: [("di", 0), ("si", 0), ("dx", 0), ("r10", 0), ("r8", 0), ("r9", 0)],
+                arguments: [
+                    ("di", 0),
+                    ("si", 0),
+                    ("dx", 0),
+                    ("r10", 0),
+                    ("r8", 0),
+                    ("r9", 0),
+                ],
                 compat: "status",
                 compat_mask: 1 << 1,
             },
@@ -159,7 +166,10 @@ mod tests {
     #[test]
     fn every_call_has_its_own_number() {
         for arch in [Arch::X86_64, Arch::Aarch64] {
-            let known = table(arch).iter().filter(|&&op| op != Op::None as u8).count();
+            let known = table(arch)
+                .iter()
+                .filter(|&&op| op != Op::None as u8)
+                .count();
             assert_eq!(known, CALLS.len(), "two calls share a number on {arch:?}");
         }
     }
@@ -188,7 +198,14 @@ mod tests {
     #[test]
     fn the_first_argument_is_never_the_return_value() {
         let names = RegisterNames::of(Arch::Aarch64);
-        assert!(!names.arguments.contains(&("regs", 0)), "x0 holds the return value at exit");
-        assert_eq!(RegisterNames::of(Arch::X86_64).arguments[3].0, "r10", "rcx is clobbered");
+        assert!(
+            !names.arguments.contains(&("regs", 0)),
+            "x0 holds the return value at exit"
+        );
+        assert_eq!(
+            RegisterNames::of(Arch::X86_64).arguments[3].0,
+            "r10",
+            "rcx is clobbered"
+        );
     }
 }

@@ -220,7 +220,9 @@ const _: () = assert!(size_of::<NetSend>() == 48);
 ///
 /// `seen == submitted + ring_full + unreadable + filtered`, once no system call is under way.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable,
+)]
 pub struct Counters {
     /// Written to streams by processes of the scope.
     pub seen: u64,

@@ -2,15 +2,19 @@
 //!
 //! Owns nothing but the order: session, then verdict. No clock, no I/O: time comes in with each
 //! event. A replay enters behind the session, with the events that a log kept, and gets the same
-//! conclusions: times are cut to the log's microseconds before anybody sees them, and the judge's
-//! timers run up to an event's time before it sees the event.
+//! conclusions, record for record:
+//!
+//! - Times are cut to the log's microseconds before anybody sees them.
+//! - The judge's timers run up to an event's time before it sees the event.
+//! - Where a look at the clock has let timers run, and an event comes that is older, the log says
+//!   so: a suspension of no length stands before the event.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::capture::{Captured, StreamId, Timestamp};
-use crate::session::{self, Observed, Session};
+use crate::session::{self, Event, Observed, Session};
 use crate::verdict::{self, Judge};
 
 /// What comes out of a [`Pipeline`].
@@ -48,6 +52,11 @@ pub struct Pipeline {
     session: Session,
     judge: Judge,
     outputs: VecDeque<Output>,
+    /// The time of the latest event.
+    seen: Timestamp,
+    /// The time of the latest look at the clock, and of the latest that the log tells.
+    looked: Timestamp,
+    told: Timestamp,
 }
 
 impl Pipeline {
@@ -57,6 +66,9 @@ impl Pipeline {
             session: Session::new(session),
             judge: Judge::new(verdict),
             outputs: VecDeque::new(),
+            seen: Timestamp::ZERO,
+            looked: Timestamp::ZERO,
+            told: Timestamp::ZERO,
         }
     }
 
@@ -70,6 +82,16 @@ impl Pipeline {
 
     /// Takes what a log kept.
     pub fn handle_observed(&mut self, observed: Observed) {
+        if observed.event == LOOK {
+            self.look(observed.at);
+            self.tell_look();
+            return;
+        }
+        let older = observed.at <= self.looked && self.seen <= self.looked;
+        if older && self.told < self.looked {
+            self.tell_look();
+        }
+        self.seen = self.seen.max(observed.at);
         self.run_judge_before(observed.at);
         self.judge.handle_event(&observed);
         self.outputs.push_back(Output::Observed(observed));
@@ -90,9 +112,7 @@ impl Pipeline {
         self.run_session_before(now);
         self.session.handle_timeout(now);
         self.drain_session();
-        self.run_judge_before(now);
-        self.judge.handle_timeout(now);
-        self.drain_judge();
+        self.look(now);
     }
 
     /// Ends: what is still open is concluded, and the summary drawn up.
@@ -109,6 +129,23 @@ impl Pipeline {
     /// What came out, in order.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// Lets the judge see the clock.
+    fn look(&mut self, now: Timestamp) {
+        self.run_judge_before(now);
+        self.judge.handle_timeout(now);
+        self.drain_judge();
+        self.looked = self.looked.max(now);
+    }
+
+    fn tell_look(&mut self) {
+        self.told = self.looked;
+        let look = Observed {
+            at: self.looked,
+            event: LOOK,
+        };
+        self.outputs.push_back(Output::Observed(look));
     }
 
     /// Runs the session's timers that are due before `at`, one after the other, so that each sees
@@ -144,6 +181,9 @@ impl Pipeline {
         }
     }
 }
+
+/// What a look at the clock is in the log.
+const LOOK: Event = Event::Suspended { nanos: 0 };
 
 /// The time as the log can keep it.
 fn whole_micros(at: Timestamp) -> Timestamp {

@@ -1,7 +1,12 @@
 //! `observer replay` as a user meets it: exit codes, messages, files.
+#![expect(
+    clippy::expect_used,
+    reason = "a test fails by panicking, in its helpers too"
+)]
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -142,6 +147,29 @@ fn a_new_log_keeps_what_was_observed() {
     assert_eq!(
         fs::read_to_string(lab.path("again.jsonl")).expect("a log"),
         new
+    );
+}
+
+#[test]
+fn under_sudo_a_new_log_belongs_to_the_caller() {
+    let lab = Lab::new(&[HEADER, NOISE]);
+    let folder = fs::metadata(lab.folder.path()).expect("metadata");
+    if folder.uid() != 0 {
+        println!("skipped: only root gives files away");
+        return;
+    }
+    let status = lab
+        .command(&["--quiet", "--log", "new.jsonl", "audit.jsonl"])
+        .env("SUDO_UID", "65534")
+        .env("SUDO_GID", "65534")
+        .stdout(Stdio::null())
+        .status()
+        .expect("it runs");
+    assert!(status.success());
+    let log = fs::metadata(lab.path("new.jsonl")).expect("metadata");
+    assert_eq!(
+        (log.uid(), log.gid(), log.mode() & 0o777),
+        (65534, 65534, 0o600)
     );
 }
 

@@ -1,19 +1,23 @@
 //! Every trace of real traffic, replayed: outcomes, rules, confidences and what must never be
 //! found, by `traces/hosts/expected.json` and by the table in `traces/README.md`.
 
+#![expect(
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a test reads its files, and fails by panicking"
+)]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use bytes::Bytes;
-use observer::capture::{Fate, InterruptKind, Pid, Timestamp};
-use observer::jsonrpc::Frame;
-use observer::session::{ConnId, ConnectionChange, Event, Observed, Party, Side, Transport};
+use observer::capture::Timestamp;
+use observer::pipeline::{self, Pipeline};
+use observer::record::{Record, Word, parse_line};
+use observer::session::{self, Side};
 use observer::verdict::{
-    CallRecord, Confidence, Finding, Judge, Outcome, Output, Settings, Severity, Summary,
+    CallRecord, Confidence, Finding, Outcome, Output, Settings, Severity, Summary,
 };
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 fn traces() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces")
@@ -29,21 +33,23 @@ struct Verdict {
 impl Verdict {
     fn of(trace: &Path) -> Self {
         let text = std::fs::read_to_string(trace).expect("a trace can be read");
-        let mut judge = Judge::new(Settings::default());
+        let mut pipeline = Pipeline::new(session::Settings::default(), Settings::default());
         let mut last = Timestamp::ZERO;
         for line in text.lines() {
-            if let Some(observed) = observed(line) {
+            let record = parse_line(line.as_bytes()).expect("a record");
+            if let Some(observed) = record.and_then(Record::into_observed) {
                 last = observed.at;
-                judge.handle_event(&observed);
+                pipeline.handle_observed(observed);
             }
         }
-        judge.finish(last);
+        pipeline.finish(last);
         let (mut calls, mut findings, mut summary) = (Vec::new(), Vec::new(), None);
-        while let Some(output) = judge.poll_output() {
+        while let Some(output) = pipeline.poll_output() {
             match output {
-                Output::Call(call) => calls.push(call),
-                Output::Finding(finding) => findings.push(finding),
-                Output::Summary(it) => summary = Some(it),
+                pipeline::Output::Derived(Output::Call(call)) => calls.push(call),
+                pipeline::Output::Derived(Output::Finding(finding)) => findings.push(finding),
+                pipeline::Output::Derived(Output::Summary(it)) => summary = Some(it),
+                _ => {}
             }
         }
         let summary = summary.expect("a log ends with its summary");
@@ -107,7 +113,7 @@ fn differences(trace: &str, id: &str, right: &Value, verdict: &Verdict) -> Vec<S
             .collect()
     };
     let mut wrong = Vec::new();
-    let outcome = name(verdict.outcome(id));
+    let outcome = verdict.outcome(id).word();
     if !words("outcome").contains(&outcome.to_owned()) {
         wrong.push(format!(
             "{trace}: call {id} is {outcome}, not {:?}",
@@ -118,10 +124,7 @@ fn differences(trace: &str, id: &str, right: &Value, verdict: &Verdict) -> Vec<S
         let standing = verdict.standing(id, &rule);
         let sure = words("confidence");
         let fits = |finding: &&&Finding| {
-            sure.is_empty()
-                || sure
-                    .iter()
-                    .any(|word| word == confidence(finding.confidence))
+            sure.is_empty() || sure.iter().any(|word| word == finding.confidence.word())
         };
         if standing.iter().filter(fits).count() != 1 {
             wrong.push(format!(
@@ -228,101 +231,4 @@ fn a_client_that_cancels_abandons_nothing() {
     );
     assert_eq!(verdict.outcome("2"), Outcome::Cancelled);
     assert_eq!(verdict.outcome("3"), Outcome::Cancelled);
-}
-
-fn name(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Answered => "answered",
-        Outcome::Failed => "failed",
-        Outcome::Cancelled => "cancelled",
-        Outcome::Abandoned => "abandoned",
-        Outcome::TornDown => "torn-down",
-        Outcome::Pending => "pending",
-        Outcome::Unknown => "unknown",
-    }
-}
-
-fn confidence(confidence: Confidence) -> &'static str {
-    match confidence {
-        Confidence::Possible => "possible",
-        Confidence::Probable => "probable",
-        Confidence::Confirmed => "confirmed",
-    }
-}
-
-/// The observed event in a line of a trace.
-fn observed(line: &str) -> Option<Observed> {
-    #[derive(serde::Deserialize)]
-    struct Line<'a> {
-        #[serde(borrow)]
-        json: Option<&'a RawValue>,
-    }
-    let value: Value = serde_json::from_str(line).expect("a trace is JSON lines");
-    let at = Timestamp::ZERO + Duration::from_secs_f64(value["t"].as_f64().expect("t"));
-    let number = |field: &Value| field.as_u64().and_then(|it| u32::try_from(it).ok());
-    let conn = ConnId(number(&value["conn"]).unwrap_or(1));
-    let from = if value["from"] == "client" {
-        Side::Client
-    } else {
-        Side::Server
-    };
-    let party = |side: &str| {
-        number(&value[side]["pid"]).map(|pid| Party {
-            pid: Pid(pid),
-            exe: None,
-        })
-    };
-    let pid = Pid(number(&value["pid"]).unwrap_or(0));
-    let event = match value["type"].as_str().expect("type") {
-        "connection" => Event::Connection {
-            conn,
-            change: ConnectionChange::Open {
-                client: party("client"),
-                server: party("server"),
-                transport: Transport::Pipe,
-                streams: [None, None],
-            },
-        },
-        "message" => {
-            let json = serde_json::from_str::<Line<'_>>(line).ok()?.json?.get();
-            let frame = Frame::parse(Bytes::copy_from_slice(json.as_bytes())).expect("a message");
-            let bytes = value["bytes"].as_u64().expect("bytes");
-            Event::Message {
-                conn,
-                from,
-                offset: None,
-                bytes,
-                frame,
-            }
-        }
-        "eof" => Event::Eof { conn, from },
-        "process" => {
-            let code = value["status"]["code"]
-                .as_i64()
-                .expect("traces hold exits only");
-            let fate = Fate::Code(i32::try_from(code).expect("a status"));
-            Event::ProcessExit {
-                pid,
-                fate: Some(fate),
-            }
-        }
-        "interrupt" => {
-            let kind = match value["kind"].as_str().expect("kind") {
-                "sigint" => InterruptKind::Sigint,
-                "sigterm" => InterruptKind::Sigterm,
-                "sigkill" => InterruptKind::Sigkill,
-                "sighup" => InterruptKind::Sighup,
-                "key-esc" => InterruptKind::KeyEsc,
-                "key-ctrl-c" => InterruptKind::KeyCtrlC,
-                other => panic!("unknown interrupt {other}"),
-            };
-            Event::Interrupt {
-                pid,
-                kind,
-                sender: number(&value["sender"]).map(Pid),
-            }
-        }
-        _ => return None,
-    };
-    Some(Observed { at, event })
 }

@@ -147,13 +147,13 @@ fn scenarios_of(host: &str, wanted: &[String]) -> impl Iterator<Item = String> {
 fn build_observer(root: &Path) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["build", "--release", "--package", "observer"])
+        .args(["build", "--package", "observer"])
         .current_dir(root)
         .status()
         .context("cannot start cargo")?;
     ensure!(status.success(), "the observer does not build");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
-    Ok(root.join(target).join("release/observer"))
+    Ok(root.join(target).join("debug/observer"))
 }
 
 /// Where the lab is, and what it runs.

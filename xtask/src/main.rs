@@ -1,5 +1,6 @@
 //! `cargo xtask`: what the repository does to itself. One file a verb.
 
+mod ebpf;
 mod hosts;
 mod schema;
 
@@ -8,12 +9,14 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "What the repository does to itself")]
 enum Verb {
+    Ebpf(ebpf::Args),
     Hosts(hosts::Args),
     Schema(schema::Args),
 }
 
 fn main() -> anyhow::Result<()> {
     match Verb::parse() {
+        Verb::Ebpf(args) => ebpf::run(&args),
         Verb::Hosts(args) => hosts::run(&args),
         Verb::Schema(args) => schema::run(&args),
     }

@@ -113,32 +113,53 @@ impl Cursor {
     /// `len` bytes at `base`.
     #[inline(always)]
     pub(crate) fn buffer(transfer: Transfer, base: u64, len: u64) -> Self {
-        Self { base, base_left: len, ..Self::new(transfer, len) }
+        Self {
+            base,
+            base_left: len,
+            ..Self::new(transfer, len)
+        }
     }
 
     /// `len` bytes in an array of buffers.
     #[inline(always)]
     pub(crate) fn vector(transfer: Transfer, iov: u64, iov_left: u64, len: u64) -> Self {
-        Self { iov, iov_left, ..Self::new(transfer, len) }
+        Self {
+            iov,
+            iov_left,
+            ..Self::new(transfer, len)
+        }
     }
 
     /// `len` bytes in the first `messages_left` of an array of messages.
     #[inline(always)]
-    pub(crate) fn messages(transfer: Transfer, messages: u64, messages_left: u64, len: u64) -> Self {
-        Self { messages, messages_left, message_left: 0, ..Self::new(transfer, len) }
+    pub(crate) fn messages(
+        transfer: Transfer,
+        messages: u64,
+        messages_left: u64,
+        len: u64,
+    ) -> Self {
+        Self {
+            messages,
+            messages_left,
+            message_left: 0,
+            ..Self::new(transfer, len)
+        }
     }
 
-    /// Copies everything, and counts what was lost on the way.
+    /// Copies everything; returns how much was lost on the way, which is counted.
     #[inline(always)]
-    pub(crate) fn copy_content(self) -> Option<()> {
+    pub(crate) fn copy_content(self) -> Option<u64> {
         let cursor = self.run()?;
         count!(submitted, cursor.submitted);
-        count!(ring_full, cursor.ring_full);
-        count!(unreadable, cursor.unreadable + cursor.todo);
+        let lost = cursor.ring_full + cursor.unreadable + cursor.todo;
+        if lost > 0 {
+            count!(ring_full, cursor.ring_full);
+            count!(unreadable, cursor.unreadable + cursor.todo);
+        }
         if cursor.todo > 0 {
             Stream::lose(cursor.transfer.stream, cursor.todo, loss::UNREADABLE);
         }
-        Some(())
+        Some(lost)
     }
 
     /// Copies everything that is no stream's content.
@@ -284,7 +305,9 @@ fn smaller(a: u64, b: u64) -> u64 {
 
 /// One turn of the loop. The kernel wants a private function that was not inlined.
 extern "C" fn turn(_index: u64, _context: *mut c_void) -> i64 {
-    let Some(place) = CURSOR.get_ptr_mut(0) else { return 1 };
+    let Some(place) = CURSOR.get_ptr_mut(0) else {
+        return 1;
+    };
     // SAFETY: the map's value is valid, aligned, and this CPU's own.
     let cursor = unsafe { &mut *place };
     i64::from(cursor.advance().is_none())
@@ -308,10 +331,20 @@ impl Sum {
         let place = SUM.get_ptr_mut(0)?;
         // SAFETY: the map's value is valid, aligned, and this CPU's own.
         let sum = unsafe { &mut *place };
-        *sum = Self { messages, messages_left: count, bytes: 0, empty: 0 };
+        *sum = Self {
+            messages,
+            messages_left: count,
+            bytes: 0,
+            empty: 0,
+        };
         // SAFETY: `add_message` has the signature that the helper calls.
         unsafe {
-            bpf_loop(MAX_MESSAGES, add_message as *mut c_void, core::ptr::null_mut(), 0);
+            bpf_loop(
+                MAX_MESSAGES,
+                add_message as *mut c_void,
+                core::ptr::null_mut(),
+                0,
+            );
         }
         Some(sum)
     }
@@ -332,7 +365,9 @@ impl Sum {
 
 /// See [`turn`].
 extern "C" fn add_message(_index: u64, _context: *mut c_void) -> i64 {
-    let Some(place) = SUM.get_ptr_mut(0) else { return 1 };
+    let Some(place) = SUM.get_ptr_mut(0) else {
+        return 1;
+    };
     // SAFETY: the map's value is valid, aligned, and this CPU's own.
     let sum = unsafe { &mut *place };
     i64::from(sum.add().is_none())

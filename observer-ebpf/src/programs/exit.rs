@@ -5,8 +5,9 @@
 
 use aya_ebpf::macros::raw_tracepoint;
 use aya_ebpf::programs::RawTracePointContext;
+use aya_log_ebpf::warn;
 use observer_ebpf::syscall::Op;
-use observer_ebpf::wire::{MAX_KEYS, StreamKey, Transfer, kind, stream_kind, loss};
+use observer_ebpf::wire::{MAX_KEYS, StreamKey, Transfer, kind, loss, stream_kind};
 
 use crate::content::{Cursor, Sum, has_room, message};
 use crate::counters::count;
@@ -25,12 +26,13 @@ const MSG_PEEK: u64 = 2;
 
 /// A system call that has returned.
 #[derive(Clone, Copy)]
-struct Call {
+struct Call<'a> {
+    ctx: &'a RawTracePointContext,
     registers: u64,
     returned: i64,
 }
 
-impl Call {
+impl Call<'_> {
     #[inline(always)]
     fn number(self) -> Option<u32> {
         read::<u32>(self.registers, config!(registers.number))
@@ -50,19 +52,27 @@ impl Call {
     /// How many bytes or messages moved.
     #[inline(always)]
     fn moved(self) -> u64 {
-        if self.returned > 0 { self.returned as u64 } else { 0 }
+        if self.returned > 0 {
+            self.returned as u64
+        } else {
+            0
+        }
     }
 }
 
 /// `sys_exit(registers, returned)`
 #[raw_tracepoint(tracepoint = "sys_exit")]
 pub(crate) fn sys_exit(ctx: RawTracePointContext) -> i32 {
-    returned(Call { registers: ctx.arg(0), returned: ctx.arg(1) });
+    returned(Call {
+        ctx: &ctx,
+        registers: ctx.arg(0),
+        returned: ctx.arg(1),
+    });
     0
 }
 
 #[inline(always)]
-fn returned(call: Call) -> Option<()> {
+fn returned(call: Call<'_>) -> Option<()> {
     if call.returned < 0 && call.returned != EPIPE && call.returned != ECONNRESET {
         return None;
     }
@@ -74,7 +84,11 @@ fn returned(call: Call) -> Option<()> {
     if is_32_bit() {
         return None;
     }
-    let op = if op == Op::Vmsplice as u8 { direction(call)? } else { op };
+    let op = if op == Op::Vmsplice as u8 {
+        direction(call)?
+    } else {
+        op
+    };
     if op <= Op::Sendmmsg as u8 {
         wrote(call, op)
     } else if op <= Op::Recvmmsg as u8 {
@@ -92,7 +106,7 @@ fn is_32_bit() -> bool {
 }
 
 #[inline(always)]
-fn wrote(call: Call, op: u8) -> Option<()> {
+fn wrote(call: Call<'_>, op: u8) -> Option<()> {
     let fd = call.fd::<0>()?;
     let target = File::of(fd)?.target()?;
     let bytes = if op == Op::Sendmmsg as u8 {
@@ -121,34 +135,52 @@ fn wrote(call: Call, op: u8) -> Option<()> {
         return None;
     }
     let transfer = stream.transfer(kind::CONTENT, 0, offset, fd);
-    if let Some(cursor) = cursor(call, op, transfer, bytes) {
-        return cursor.copy_content();
+    let lost = if let Some(cursor) = cursor(call, op, transfer, bytes) {
+        cursor.copy_content()?
+    } else {
+        // The message header itself could not be read.
+        count!(unreadable, bytes);
+        Stream::lose(stream.key, bytes, loss::UNREADABLE);
+        bytes
+    };
+    if lost > 0 {
+        warn!(
+            call.ctx,
+            "{} of {} bytes lost at {} of {}", lost, bytes, offset, stream.key.object
+        );
     }
-    // The message header itself could not be read.
-    count!(unreadable, bytes);
-    Stream::lose(stream.key, bytes, loss::UNREADABLE);
-    None
+    Some(())
 }
 
 /// Where the bytes of a call are in the caller's memory.
 #[inline(always)]
-fn cursor(call: Call, op: u8, transfer: Transfer, bytes: u64) -> Option<Cursor> {
+fn cursor(call: Call<'_>, op: u8, transfer: Transfer, bytes: u64) -> Option<Cursor> {
     let pointer = call.argument::<1>()?;
     if op == Op::Write as u8 || op == Op::Sendto as u8 || op == Op::Read as u8 {
         Some(Cursor::buffer(transfer, pointer, bytes))
     } else if op == Op::Sendmsg as u8 {
         let message = message(pointer)?;
-        Some(Cursor::vector(transfer, message.iov, message.iov_len, bytes))
+        Some(Cursor::vector(
+            transfer,
+            message.iov,
+            message.iov_len,
+            bytes,
+        ))
     } else if op == Op::Sendmmsg as u8 {
         Some(Cursor::messages(transfer, pointer, call.moved(), bytes))
     } else {
-        Some(Cursor::vector(transfer, pointer, call.argument::<2>()?, bytes))
+        Some(Cursor::vector(
+            transfer,
+            pointer,
+            call.argument::<2>()?,
+            bytes,
+        ))
     }
 }
 
 /// The address that a call named, as a pointer into the caller's memory.
 #[inline(always)]
-fn destination(call: Call, op: u8) -> Option<u64> {
+fn destination(call: Call<'_>, op: u8) -> Option<u64> {
     if op == Op::Sendto as u8 {
         call.argument::<4>()
     } else if op == Op::Sendmsg as u8 || op == Op::Sendmmsg as u8 {
@@ -167,7 +199,7 @@ fn refused(stream: &Stream, fd: i32) -> Option<()> {
 }
 
 #[inline(always)]
-fn has_read(call: Call, op: u8) -> Option<()> {
+fn has_read(call: Call<'_>, op: u8) -> Option<()> {
     if call.returned < 0 || flags(call, op)? & MSG_PEEK != 0 {
         return None;
     }
@@ -204,7 +236,7 @@ fn read_up(stream: &Stream, bytes: u64, ended: bool, fd: i32) -> Option<()> {
 
 /// The flags of a receiving call.
 #[inline(always)]
-fn flags(call: Call, op: u8) -> Option<u64> {
+fn flags(call: Call<'_>, op: u8) -> Option<u64> {
     if op == Op::Recvmsg as u8 {
         call.argument::<2>()
     } else if op == Op::Recvfrom as u8 || op == Op::Recvmmsg as u8 {
@@ -216,7 +248,7 @@ fn flags(call: Call, op: u8) -> Option<u64> {
 
 /// Whether a call that returned nothing had asked for something: only then it met the end.
 #[inline(always)]
-fn wanted_bytes(call: Call, op: u8) -> Option<bool> {
+fn wanted_bytes(call: Call<'_>, op: u8) -> Option<bool> {
     if op == Op::Readv as u8 {
         Some(has_room(call.argument::<1>()?, call.argument::<2>()?))
     } else if op == Op::Recvmsg as u8 {
@@ -229,14 +261,22 @@ fn wanted_bytes(call: Call, op: u8) -> Option<bool> {
 
 /// Reports what was read from a terminal; user space looks for Esc and Ctrl-C and drops the rest.
 #[inline(always)]
-fn keys(call: Call, op: u8, device: u32, fd: i32) -> Option<()> {
+fn keys(call: Call<'_>, op: u8, device: u32, fd: i32) -> Option<()> {
     if call.returned == 0 || (op != Op::Read as u8 && op != Op::Readv as u8) {
         return None;
     }
-    let bytes = if call.moved() > u64::from(MAX_KEYS) { u64::from(MAX_KEYS) } else { call.moved() };
+    let bytes = if call.moved() > u64::from(MAX_KEYS) {
+        u64::from(MAX_KEYS)
+    } else {
+        call.moved()
+    };
     let transfer = Transfer {
         header: header(kind::KEYS, 0),
-        stream: StreamKey { object: u64::from(device), scope: 0, kind: stream_kind::TERMINAL },
+        stream: StreamKey {
+            object: u64::from(device),
+            scope: 0,
+            kind: stream_kind::TERMINAL,
+        },
         offset: 0,
         lost: 0,
         pid: current_tgid(),
@@ -249,14 +289,18 @@ fn keys(call: Call, op: u8, device: u32, fd: i32) -> Option<()> {
 
 /// vmsplice writes or reads, as its descriptor is open for. Its bytes are in the caller's memory.
 #[inline(always)]
-fn direction(call: Call) -> Option<u8> {
+fn direction(call: Call<'_>) -> Option<u8> {
     let writes = File::of(call.fd::<0>()?)?.is_writable();
-    Some(if writes { Op::Writev as u8 } else { Op::Readv as u8 })
+    Some(if writes {
+        Op::Writev as u8
+    } else {
+        Op::Readv as u8
+    })
 }
 
 /// splice, tee, sendfile: bytes that move without passing through the caller's memory.
 #[inline(always)]
-fn moved_unseen(call: Call, op: u8) -> Option<()> {
+fn moved_unseen(call: Call<'_>, op: u8) -> Option<()> {
     if op == Op::Splice as u8 {
         filled(call, call.fd::<2>()?);
         drained(call, call.fd::<0>()?)
@@ -269,11 +313,15 @@ fn moved_unseen(call: Call, op: u8) -> Option<()> {
 
 /// Bytes went into a stream unseen.
 #[inline(always)]
-fn filled(call: Call, fd: i32) -> Option<()> {
+fn filled(call: Call<'_>, fd: i32) -> Option<()> {
     let target = File::of(fd)?.target()?;
     let bytes = call.moved();
     if let Target::Internet { sock, family } = target {
-        return if bytes > 0 { net::sent(sock, family, bytes, 0) } else { None };
+        return if bytes > 0 {
+            net::sent(sock, family, bytes, 0)
+        } else {
+            None
+        };
     }
     let stream = Stream::written_to(&target)?;
     if call.returned < 0 {
@@ -295,7 +343,7 @@ fn filled(call: Call, fd: i32) -> Option<()> {
 
 /// Bytes left a stream unseen.
 #[inline(always)]
-fn drained(call: Call, fd: i32) -> Option<()> {
+fn drained(call: Call<'_>, fd: i32) -> Option<()> {
     if call.returned < 0 {
         return None;
     }

@@ -93,7 +93,11 @@ impl File {
         } else {
             read::<u32>(sb, offset!(sb_dev))?
         };
-        Some(Target::Pipe(StreamKey { object, scope, kind: stream_kind::PIPE }))
+        Some(Target::Pipe(StreamKey {
+            object,
+            scope,
+            kind: stream_kind::PIPE,
+        }))
     }
 
     #[inline(always)]
@@ -104,7 +108,10 @@ impl File {
         match family {
             AF_UNIX if read::<i16>(socket, offset!(socket_type))? == SOCK_STREAM => {
                 let own = read::<u64>(self.inode, offset!(inode_ino))?;
-                Some(Target::Socket { own, peer: peer_inode(sock) })
+                Some(Target::Socket {
+                    own,
+                    peer: peer_inode(sock),
+                })
             }
             AF_INET | AF_INET6 => Some(Target::Internet { sock, family }),
             _ => None,

@@ -20,7 +20,12 @@ static READER_ASLEEP: Array<u32> = Array::with_max_entries(1, 0);
 /// A header for a record that is made now.
 #[inline(always)]
 pub(crate) fn header(kind: u16, len: u32) -> Header {
-    Header { abi: ABI, kind, len, at: now() }
+    Header {
+        abi: ABI,
+        kind,
+        len,
+        at: now(),
+    }
 }
 
 /// Reserves room for a `T`, lets `fill` write it, and submits it, unless `fill` says not to.

@@ -1,11 +1,10 @@
 //! Who is watched: a set of processes that follows fork and exit, or the whole machine.
 
-use aya_ebpf::helpers::{
-    bpf_probe_read_kernel_str_bytes, bpf_probe_read_user_buf,
-};
+use aya_ebpf::helpers::{bpf_probe_read_kernel_str_bytes, bpf_probe_read_user_buf};
 use aya_ebpf::macros::{map, raw_tracepoint};
 use aya_ebpf::maps::HashMap;
 use aya_ebpf::programs::RawTracePointContext;
+use aya_log_ebpf::{debug, error};
 use observer_ebpf::wire::{Exec, MAX_ARGV, Process, kind};
 
 use crate::counters::count;
@@ -39,20 +38,22 @@ pub(crate) fn contains(tgid: u32) -> bool {
 /// `sched_process_fork(parent, child)`
 #[raw_tracepoint(tracepoint = "sched_process_fork")]
 pub(crate) fn process_fork(ctx: RawTracePointContext) -> i32 {
-    forked(ctx.arg(1));
+    forked(&ctx, ctx.arg(1));
     0
 }
 
 #[inline(always)]
-fn forked(child: u64) -> Option<()> {
+fn forked(ctx: &RawTracePointContext, child: u64) -> Option<()> {
     let parent = current()?;
     let pid = read::<u32>(child, offset!(task_tgid))?;
     if read::<u32>(child, offset!(task_pid))? != pid {
         return None; // a thread
     }
     if config!(machine) == 0 && SCOPE.insert(pid, 1u8, 0).is_err() {
+        error!(ctx, "no room to watch {}, a child of {}", pid, parent);
         count!(events_lost, 1);
     }
+    debug!(ctx, "{} forked {}", parent, pid);
     emit_event(Process {
         header: header(kind::FORK, 0),
         pid,
@@ -88,7 +89,8 @@ fn describe_exec(place: *mut Exec, pid: u32, binprm: u64) -> bool {
     exec.padding = 0;
     if let Some(filename) = read::<u64>(binprm, offset!(binprm_filename)) {
         // SAFETY: the helper checks the address.
-        let path = unsafe { bpf_probe_read_kernel_str_bytes(filename as *const u8, &mut exec.path) };
+        let path =
+            unsafe { bpf_probe_read_kernel_str_bytes(filename as *const u8, &mut exec.path) };
         exec.path_len = path.map_or(0, <[u8]>::len) as u32;
     }
     exec.argv_len = copy_argv(&mut exec.argv).unwrap_or(0);
@@ -102,7 +104,11 @@ fn copy_argv(argv: &mut [u8; MAX_ARGV as usize]) -> Option<u32> {
     let start = read::<u64>(mm, offset!(mm_arg_start))?;
     let end = read::<u64>(mm, offset!(mm_arg_end))?;
     let len = end.wrapping_sub(start);
-    let len = if len > u64::from(MAX_ARGV) { u64::from(MAX_ARGV) } else { len };
+    let len = if len > u64::from(MAX_ARGV) {
+        u64::from(MAX_ARGV)
+    } else {
+        len
+    };
     let room = argv.get_mut(..len as usize)?;
     // SAFETY: the helper checks the address.
     unsafe { bpf_probe_read_user_buf(start as *const u8, room) }.ok()?;
@@ -112,12 +118,12 @@ fn copy_argv(argv: &mut [u8; MAX_ARGV as usize]) -> Option<u32> {
 /// `sched_process_exit(task, ...)`
 #[raw_tracepoint(tracepoint = "sched_process_exit")]
 pub(crate) fn process_exit(ctx: RawTracePointContext) -> i32 {
-    exited(ctx.arg(0));
+    exited(&ctx, ctx.arg(0));
     0
 }
 
 #[inline(always)]
-fn exited(task: u64) -> Option<()> {
+fn exited(ctx: &RawTracePointContext, task: u64) -> Option<()> {
     let pid = current()?;
     let signal = read::<u64>(task, offset!(task_signal))?;
     if read::<u32>(signal, offset!(signal_live))? != 0 {
@@ -134,6 +140,7 @@ fn exited(task: u64) -> Option<()> {
     } else {
         read::<u32>(leader, offset!(task_exit_code))?
     };
+    debug!(ctx, "{} ended with status {:x}", pid, status);
     emit_event(Process {
         header: header(kind::EXIT, 0),
         pid,

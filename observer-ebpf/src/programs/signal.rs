@@ -37,7 +37,11 @@ fn generated(signal: i32, info: u64, task: u64, result: i32) -> Option<()> {
     if !scope::contains(pid) {
         return None;
     }
-    let sender = if sent_by_process(info) { current_tgid() } else { 0 };
+    let sender = if sent_by_process(info) {
+        current_tgid()
+    } else {
+        0
+    };
     emit_event(Signal {
         header: header(kind::SIGNAL, 0),
         pid,

@@ -136,7 +136,11 @@ impl Stream {
 
 #[inline(always)]
 fn socket_key(object: u64) -> StreamKey {
-    StreamKey { object, scope: 0, kind: stream_kind::SOCKET }
+    StreamKey {
+        object,
+        scope: 0,
+        kind: stream_kind::SOCKET,
+    }
 }
 
 #[inline(always)]

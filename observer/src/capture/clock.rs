@@ -37,10 +37,16 @@ impl Clock {
 
 /// `CLOCK_MONOTONIC` in nanoseconds.
 fn monotonic() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: `now` is valid for writes. CLOCK_MONOTONIC exists everywhere, so this cannot fail.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    let since_boot = Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0));
+    let since_boot = Duration::new(
+        now.tv_sec.unsigned_abs(),
+        u32::try_from(now.tv_nsec).unwrap_or(0),
+    );
     u64::try_from(since_boot.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -37,7 +37,7 @@ impl FromStr for FailOn {
         if let Some(confidence) = Confidence::from_word(word) {
             return Ok(Self::Confidence(confidence));
         }
-        if crate::verdict::RULES.iter().any(|rule| rule.name == word) {
+        if crate::verdict::rules().any(|rule| rule.name == word) {
             return Ok(Self::Rule(word.into()));
         }
         Err(format!(

@@ -84,7 +84,7 @@ impl LogFile {
             cut: None,
         };
         match log.next_record()? {
-            Some(Record::Header(header)) => Ok((log, header)),
+            Some(Record::Header(header)) => Ok((log, *header)),
             // The reader gives nothing else before the header.
             _ => Err(log.content(ReadError::Empty)),
         }

@@ -3,13 +3,38 @@
 //! Here errors get their remedies, and ends their exit codes. A subcommand is a
 //! `clap::Args` with an `execute` that returns an [`Exit`] or a [`Failure`].
 
+#[cfg(target_os = "linux")]
+mod attach;
+#[cfg(target_os = "linux")]
+mod capture;
+#[cfg(target_os = "linux")]
+mod command;
+#[cfg(target_os = "linux")]
+mod demo;
+#[cfg(target_os = "linux")]
+mod doctor;
 mod exit;
+mod explain;
 mod fail_on;
 mod failure;
+#[cfg(target_os = "linux")]
+mod live;
 mod log;
 mod output;
+#[cfg(target_os = "linux")]
+mod remedy;
 mod replay;
+mod rules;
+#[cfg(target_os = "linux")]
+mod run;
 mod settings;
+#[cfg(target_os = "linux")]
+mod signals;
+#[cfg(target_os = "linux")]
+mod size;
+mod terminal;
+#[cfg(target_os = "linux")]
+mod watch;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -41,7 +66,22 @@ Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or unread
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(target_os = "linux")]
+    Run(run::Run),
+    #[cfg(target_os = "linux")]
+    Attach(attach::Attach),
+    #[cfg(target_os = "linux")]
+    Watch(watch::Watch),
     Replay(replay::Replay),
+    Rules(rules::Rules),
+    Explain(explain::Explain),
+    #[cfg(target_os = "linux")]
+    Doctor(doctor::Doctor),
+    #[cfg(target_os = "linux")]
+    Demo(demo::Demo),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true, name = demo::part::NAME)]
+    DemoPart(demo::part::Part),
 }
 
 impl Cli {
@@ -66,7 +106,21 @@ impl Cli {
     /// What went wrong on our side, with its exit code.
     pub fn execute(self) -> Result<Exit, Failure> {
         match self.command {
+            #[cfg(target_os = "linux")]
+            Command::Run(run) => run.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Attach(attach) => attach.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Watch(watch) => watch.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Demo(demo) => demo.execute(),
+            #[cfg(target_os = "linux")]
+            Command::Doctor(doctor) => doctor.execute(),
+            #[cfg(target_os = "linux")]
+            Command::DemoPart(part) => part.execute(),
             Command::Replay(replay) => replay.execute(),
+            Command::Rules(rules) => rules.execute(),
+            Command::Explain(explain) => explain.execute(),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Where the results go: options that all observing subcommands share, and the open sinks.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{ArgAction, ValueEnum};
 
 use super::fail_on::{FailOn, Tally};
+use super::terminal::Courteous;
 use super::{Exit, Failure, say};
 use crate::pipeline::Output;
 use crate::record::Header;
@@ -72,6 +73,11 @@ impl OutputArgs {
         self.verbose
     }
 
+    /// Whether only findings and the summary are wanted.
+    pub const fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// The audit log's path, where one is wanted in a file.
     pub fn log_file(&self) -> Option<&Path> {
         self.log.as_deref().filter(|path| *path != Path::new("-"))
@@ -88,10 +94,11 @@ impl OutputArgs {
             None => log_on_stdout.then(Outlet::stdout),
         };
         let on_stderr = log_on_stdout || job == Job::Run;
-        let lines = if on_stderr {
-            Outlet::stderr()
-        } else {
-            Outlet::stdout()
+        let lines = match job {
+            // The command may draw on the terminal that is our stderr.
+            Job::Run => Outlet::new("stderr".into(), Box::new(Courteous::new(io::stderr()))),
+            _ if on_stderr => Outlet::stderr(),
+            Job::Live | Job::Replay => Outlet::stdout(),
         };
         Ok(Outputs {
             log: log.map(Jsonl::new),
@@ -117,8 +124,8 @@ impl OutputArgs {
 impl ColorChoice {
     fn choose(self, on_stderr: bool) -> Color {
         let terminal = match on_stderr {
-            true => std::io::stderr().is_terminal(),
-            false => std::io::stdout().is_terminal(),
+            true => io::stderr().is_terminal(),
+            false => io::stdout().is_terminal(),
         };
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -249,4 +256,104 @@ fn unwritable(error: &WriteError, job: Job) -> Failure {
         Exit::Failed
     };
     Failure::new(exit, error).with_remedy("give --log a path that you may write, or - for stdout")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::capture::Timestamp;
+    use crate::verdict::{Confidence, Culprit, Finding, Severity, Summary};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        output: OutputArgs,
+    }
+
+    fn outputs(args: &[&str], job: Job) -> Outputs {
+        let line = Line::parse_from([&["x", "--quiet"], args].concat());
+        line.output.open(job).expect("opened")
+    }
+
+    fn finding() -> Output {
+        Output::Derived(verdict::Output::Finding(Finding {
+            at: Timestamp::ZERO,
+            number: 1,
+            rule: "abandoned-call",
+            severity: Severity::Warning,
+            confidence: Confidence::Probable,
+            side: Culprit::Host,
+            conn: None,
+            id: None,
+            method: None,
+            name: None,
+            message: String::new(),
+            evidence: Vec::new(),
+            spec: None,
+            supersedes: None,
+        }))
+    }
+
+    /// A run's end, with a sink that nobody sees.
+    fn end(args: &[&str], job: Job, found: bool, complete: bool) -> Outputs {
+        let mut outputs = outputs(args, job);
+        outputs.lines = Lines::new(
+            Outlet::new("sink".into(), Box::new(io::sink())),
+            Detail::Quiet,
+            Color::Plain,
+        );
+        if found {
+            outputs.handle_output(&finding());
+        }
+        let summary = Summary {
+            complete,
+            ..Summary::default()
+        };
+        outputs.handle_output(&Output::Derived(verdict::Output::Summary(summary)));
+        outputs
+    }
+
+    #[test]
+    fn a_command_keeps_its_status_unless_told_otherwise() {
+        let command = Exit::Command(7);
+        let exit = |args: &[&str]| end(args, Job::Run, true, false).exit_of(command);
+        assert_eq!(exit(&[]), command);
+        assert_eq!(exit(&["--fail-on", "error"]), command);
+        assert_eq!(exit(&["--fail-on", "warning"]), Exit::Findings);
+        assert_eq!(exit(&["--strict"]), Exit::Incomplete);
+        // What was found is found, whatever else went by unseen.
+        assert_eq!(exit(&["--strict", "--fail-on", "probable"]), Exit::Findings);
+    }
+
+    #[test]
+    fn others_have_the_codes_of_the_contract() {
+        let exit = |args: &[&str], complete| end(args, Job::Live, true, complete).exit();
+        assert_eq!(exit(&["--strict"], true), Exit::Clean);
+        assert_eq!(exit(&["--strict"], false), Exit::Incomplete);
+        assert_eq!(exit(&["--fail-on", "abandoned-call"], true), Exit::Findings);
+        assert_eq!(exit(&["--fail-on", "stdout-noise"], true), Exit::Clean);
+    }
+
+    #[test]
+    fn a_log_that_fails_does_not_touch_the_commands_status() {
+        let full = &["--log", "/dev/full"];
+        let mut outputs = end(full, Job::Run, false, true);
+        outputs.flush();
+        assert_eq!(outputs.exit_of(Exit::Command(7)), Exit::Command(7));
+        let mut outputs = end(full, Job::Live, false, true);
+        outputs.flush();
+        assert_eq!(outputs.exit(), Exit::Failed);
+        assert!(!outputs.is_unread());
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_opened_is_refused_before_anything_starts() {
+        for (job, exit) in [(Job::Run, Exit::ObserverFailed), (Job::Live, Exit::Failed)] {
+            let line = Line::parse_from(["x", "--log", "/dev/null/audit.jsonl"]);
+            let failure = line.output.open(job).map(drop).expect_err("no folder");
+            assert_eq!(failure.exit(), exit);
+        }
+    }
 }

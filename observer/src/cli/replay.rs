@@ -84,8 +84,8 @@ impl Replay {
 
 /// Feeds all records; returns the time of the last.
 ///
-/// A derived record is not read, but it shows how far the live run's clock had come: the time
-/// after the last observed event counts as silence, as it did then.
+/// A derived record is not read, but its time counts: the summary shows how long the live run
+/// went on after the last event, and that silence weighs as it did then.
 fn replay(
     log: &mut LogFile,
     pipeline: &mut Pipeline,
@@ -101,11 +101,9 @@ fn replay(
             Ok(None) => return (end, Ok(())),
             Err(error) => return (end, Err(error)),
         };
-        let at = record.t();
-        end = end.max(at);
-        match record.into_observed() {
-            Some(observed) => pipeline.handle_observed(observed),
-            None => pipeline.handle_timeout(at),
+        end = end.max(record.t());
+        if let Some(observed) = record.into_observed() {
+            pipeline.handle_observed(observed);
         }
         drain(pipeline, outputs);
         if outputs.is_unread() {

@@ -1,8 +1,9 @@
 //! Options that change a verdict, shared by all subcommands that judge.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::verdict::Settings;
+use crate::verdict::{KnownHost, Settings};
 
 /// Options that change a verdict. They stand in the log's header.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -17,11 +18,26 @@ pub struct SettingsArgs {
     /// several times.
     #[arg(long, value_name = "TOOL=DURATION", value_parser = parse_deadline)]
     pub deadline: Vec<(String, Duration)>,
+    /// Hosts that you know more of, in the form of the observer's own `hosts.toml`
+    ///
+    /// They come before the built-in ones. Can be given several times.
+    #[arg(long, value_name = "FILE", value_parser = read_hosts)]
+    pub hosts: Vec<Arc<[KnownHost]>>,
+    /// Everything that changes a verdict, as TOML; the other options come after it
+    #[arg(long, value_name = "FILE", value_parser = read_settings)]
+    pub settings: Option<Box<Settings>>,
 }
 
 impl SettingsArgs {
     /// `base`, with what was given here in its place.
     pub fn apply(&self, mut base: Settings) -> Settings {
+        if let Some(settings) = &self.settings {
+            base = Settings::clone(settings);
+        }
+        base.hosts.splice(
+            0..0,
+            self.hosts.iter().flat_map(|hosts| hosts.iter().cloned()),
+        );
         if let Some(grace) = self.grace {
             base.grace = grace;
         }
@@ -49,6 +65,19 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .ok()
         .and_then(|number| Duration::try_from_secs_f64(number * seconds).ok())
         .ok_or_else(|| "give a duration such as 30s, 200ms, 2min or 1h".into())
+}
+
+fn read_hosts(file: &str) -> Result<Arc<[KnownHost]>, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let hosts = KnownHost::read_all(&text).map_err(|error| error.to_string())?;
+    Ok(hosts.into())
+}
+
+fn read_settings(file: &str) -> Result<Box<Settings>, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    toml::from_str(&text)
+        .map(Box::new)
+        .map_err(|error| error.to_string())
 }
 
 fn parse_deadline(text: &str) -> Result<(String, Duration), String> {
@@ -114,10 +143,41 @@ mod tests {
                 ("a".into(), Duration::from_secs(1)),
                 ("b".into(), Duration::ZERO),
             ],
+            ..SettingsArgs::default()
         };
         let settings = args.apply(base.clone());
         assert_eq!(settings.grace, base.grace);
         assert_eq!(settings.deadlines["a"], Duration::from_secs(1));
         assert_eq!(settings.deadlines.len(), 2);
+    }
+
+    #[test]
+    fn files_describe_hosts_and_settings() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let host = "[[host]]\nname = \"mine\"\ntitle = \"Mine\"\nlimit = 9\n";
+        let args = SettingsArgs {
+            hosts: vec![read_hosts(&file("hosts.toml", host)).unwrap()],
+            settings: read_settings(&file(
+                "settings.toml",
+                "grace = 3\n[deadlines]\nslow = 30\n",
+            ))
+            .ok(),
+            ..SettingsArgs::default()
+        };
+        let settings = args.apply(Settings::default());
+        assert_eq!(settings.grace, Duration::from_secs(3));
+        assert_eq!(settings.deadlines["slow"], Duration::from_secs(30));
+        assert_eq!(settings.hosts[0].title, "Mine");
+        assert!(
+            read_hosts(&file("bad.toml", "[[host]]\nnam = 1\n"))
+                .unwrap_err()
+                .contains("nam")
+        );
+        assert!(read_settings("/nowhere/at/all").is_err());
     }
 }

@@ -42,7 +42,7 @@ pub const SCHEMA: &str = "observer/1";
 #[schemars(title = "A line of an observer audit log, version 1")]
 pub enum Record {
     /// The first line: what observed, and how.
-    Header(Header),
+    Header(Box<Header>),
     /// A process of the scope appears, executes a program, or ends.
     Process(Process),
     /// Two streams are recognised as one MCP stdio connection, or it is over.

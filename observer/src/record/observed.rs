@@ -237,7 +237,8 @@ pub enum ActivityKind {
 pub struct Clock {
     /// When it went on.
     pub t: Timestamp,
-    /// For how long it stood.
+    /// For how long it stood; 0: it did not, but had come so far when the next record, which is
+    /// older, became known.
     pub suspended: Span,
 }
 

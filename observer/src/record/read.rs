@@ -77,7 +77,6 @@ pub enum ReadError {
 
 /// What follows the last newline of a log.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a log has one")]
 pub enum Tail {
     /// A record that only lacks its newline; `None` where it is of an unknown type.
     Record(Option<Record>),
@@ -171,7 +170,7 @@ fn first_line(parsed: Result<Option<Record>, ParseError>) -> Result<Option<Recor
 /// Where it is no JSON object with a type, or not the fields that its type needs.
 pub fn parse_line(line: &[u8]) -> Result<Option<Record>, ParseError> {
     Ok(Some(match kind(line)?.as_ref() {
-        "header" => Record::Header(parse_header(line)?),
+        "header" => Record::Header(Box::new(parse_header(line)?)),
         "process" => Record::Process(serde_json::from_slice(line)?),
         "connection" => Record::Connection(serde_json::from_slice(line)?),
         "message" => Record::Message(parse_message(line)?),

@@ -1,14 +1,11 @@
-//! Streams find their connections.
-
-use std::cmp::Reverse;
+//! Streams become directions of connections, and connections are opened.
 
 use super::connection::{ConnKey, Connection};
 use super::content::Content;
 use super::ends::Ends;
 use super::event::{ConnId, Side};
-use super::pairing::{self, Fit};
 use super::processes::ProcId;
-use super::streams::{Role, Stream};
+use super::streams::Role;
 use super::{Output, Session, Timer, Visibility, sends};
 use crate::capture::{StreamId, Timestamp};
 
@@ -34,7 +31,7 @@ impl Session {
                     return;
                 };
                 let hoards = self.held > HELD && stream.weight() > HELD / 1024;
-                if stream.is_hopeless() || stream.undecided().is_some() && hoards {
+                if stream.is_hopeless(at) || stream.undecided().is_some() && hoards {
                     self.give_up(id);
                 }
             }
@@ -54,156 +51,8 @@ impl Session {
         }
     }
 
-    /// Binds an undecided stream if its content, or a connection that lacks it, tells which
-    /// direction it is.
-    fn consider(&mut self, at: Timestamp, id: StreamId) {
-        let Some(stream) = self.streams.get(&id) else {
-            return;
-        };
-        let Some(undecided) = stream.undecided() else {
-            return;
-        };
-        let has_frames = undecided.evidence.frames > 0;
-        let side = pairing::writing_side(stream, &self.processes);
-        if let Some((conn, side)) = self.partner(stream, side) {
-            self.bind(at, conn, id, side);
-        } else if let Some(side) = side {
-            let conn = self.connect(at);
-            self.bind(at, conn, id, side);
-            self.adopt(at, conn);
-        } else if has_frames {
-            self.start_pairing(at, id);
-        }
-    }
-
-    /// Another try for it, by weaker evidence, when its readers had time to show themselves.
-    fn start_pairing(&mut self, at: Timestamp, id: StreamId) {
-        let Some(stream) = self.streams.get_mut(&id) else {
-            return;
-        };
-        if let Role::Undecided(undecided) = &mut stream.role
-            && !std::mem::replace(&mut undecided.evidence.timed, true)
-        {
-            self.timers
-                .insert((at + self.settings.hold, Timer::Pair(id)));
-        }
-    }
-
-    /// The connection that lacks exactly this stream, and as whose.
-    fn partner(&self, stream: &Stream, side: Option<Side>) -> Option<(ConnKey, Side)> {
-        let sides: &[Side] = match side {
-            Some(Side::Client) => &[Side::Client],
-            Some(Side::Server) => &[Side::Server],
-            None => &[Side::Server, Side::Client],
-        };
-        self.half.iter().find_map(|&key| {
-            let connection = self.connections.get(&key)?;
-            let side = sides
-                .iter()
-                .find(|&&side| self.completes(stream, side, connection))?;
-            Some((key, *side))
-        })
-    }
-
-    /// Whether the stream fits a connection fully, as what `side` sends.
-    fn completes(&self, stream: &Stream, side: Side, connection: &Connection) -> bool {
-        if connection.stream(side).is_some() {
-            return false;
-        }
-        let other = connection
-            .stream(side.peer())
-            .and_then(|id| self.streams.get(&id));
-        let Some(other) = other else { return false };
-        match side {
-            Side::Server => {
-                pairing::may_answer(stream, other, &connection.asked)
-                    && pairing::fit(other, stream, &self.processes) == Fit::Both
-            }
-            Side::Client => {
-                let speaks = stream
-                    .undecided()
-                    .is_some_and(|held| held.evidence.frames > 0);
-                (speaks || stream.readers.is_stdin())
-                    && pairing::fit(stream, other, &self.processes) == Fit::Both
-            }
-        }
-    }
-
-    /// A half connection looks for its other stream among those that its processes use.
-    fn adopt(&mut self, at: Timestamp, key: ConnKey) {
-        let Some(connection) = self.connections.get(&key) else {
-            return;
-        };
-        let (side, bound) = match (connection.client, connection.server) {
-            (Some(client), None) => (Side::Server, client),
-            (None, Some(server)) => (Side::Client, server),
-            _ => return,
-        };
-        let Some(stream) = self.streams.get(&bound) else {
-            return;
-        };
-        let mut candidates: Vec<&Stream> = (stream.writers.known().iter())
-            .chain(stream.readers.known())
-            .filter_map(|process| self.streams_of.get(process))
-            .flatten()
-            .filter_map(|id| self.streams.get(id))
-            .filter(|candidate| self.completes(candidate, side, connection))
-            .collect();
-        candidates.sort_by_key(|candidate| {
-            let answers = candidate.undecided().is_some_and(|undecided| {
-                pairing::answers(&undecided.evidence.answers, &connection.asked)
-            });
-            let frames = candidate
-                .undecided()
-                .map_or(0, |undecided| undecided.evidence.frames);
-            (Reverse((answers, frames > 0)), candidate.id)
-        });
-        if let Some(id) = candidates.first().map(|candidate| candidate.id) {
-            self.bind(at, key, id, side);
-        }
-    }
-
-    /// A stream with messages has found no connection that it fits fully: it takes the one whose
-    /// requests it answers, if that fits half and no other stream fits it as well.
-    pub(super) fn pair_late(&mut self, at: Timestamp, id: StreamId) {
-        let Some(stream) = self.streams.get(&id) else {
-            return;
-        };
-        let best = self.half.iter().filter_map(|&key| {
-            let fit = self.half_fit(stream, key);
-            (fit > Fit::None).then_some((fit, key))
-        });
-        let Some((fit, key)) = sole_best(best) else {
-            return;
-        };
-        let rivals = self.streams.values().filter(|rival| rival.id != id);
-        if rivals
-            .map(|rival| self.half_fit(rival, key))
-            .all(|rival| rival < fit)
-        {
-            self.bind(at, key, id, Side::Server);
-        }
-    }
-
-    fn half_fit(&self, stream: &Stream, key: ConnKey) -> Fit {
-        let client = self
-            .connections
-            .get(&key)
-            .filter(|connection| connection.server.is_none());
-        let client = client.and_then(|connection| Some((connection.client?, &connection.asked)));
-        let (Some(undecided), Some((client, asked))) = (stream.undecided(), client) else {
-            return Fit::None;
-        };
-        let answers = pairing::answers(&undecided.evidence.answers, asked);
-        match self.streams.get(&client) {
-            Some(client) if answers && !stream.writers.is_only_stderr() => {
-                pairing::fit(client, stream, &self.processes)
-            }
-            _ => Fit::None,
-        }
-    }
-
-    fn connect(&mut self, at: Timestamp) -> ConnKey {
+    /// A connection that has no streams yet.
+    pub(super) fn connect(&mut self, at: Timestamp) -> ConnKey {
         let key = ConnKey(self.created);
         self.created += 1;
         self.connections.insert(key, Connection::default());
@@ -214,7 +63,7 @@ impl Session {
     }
 
     /// The stream is what `side` sends; what it has carried so far follows.
-    fn bind(&mut self, at: Timestamp, key: ConnKey, id: StreamId, side: Side) {
+    pub(super) fn bind(&mut self, at: Timestamp, key: ConnKey, id: StreamId, side: Side) {
         let (Some(stream), Some(connection)) =
             (self.streams.get_mut(&id), self.connections.get_mut(&key))
         else {
@@ -250,13 +99,18 @@ impl Session {
             let offset = stream.delivery.position();
             self.put(at, id, Content::Delivered { offset });
         }
+    }
+
+    /// Binds, and opens what can be opened by that.
+    pub(super) fn bind_and_open(&mut self, at: Timestamp, key: ConnKey, id: StreamId, side: Side) {
+        self.bind(at, key, id, side);
         self.open_if_known(at, key);
         self.close_if_over(at, key);
     }
 
     /// Opens the connection once both parties are known; an open one is shown again if more is
     /// known of it.
-    fn open_if_known(&mut self, at: Timestamp, key: ConnKey) {
+    pub(super) fn open_if_known(&mut self, at: Timestamp, key: ConnKey) {
         let Some(connection) = self.connections.get(&key) else {
             return;
         };
@@ -331,7 +185,8 @@ impl Session {
         [eldest(&host), youngest(&peer)]
     }
 
-    fn give_up(&mut self, id: StreamId) {
+    /// The stream is none of ours.
+    pub(super) fn give_up(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
@@ -358,18 +213,4 @@ fn both_or_one(one: Option<&Ends>, other: Option<&Ends>) -> Vec<ProcId> {
     } else {
         second
     }
-}
-
-/// The greatest, unless two are equally great.
-fn sole_best<K>(fits: impl Iterator<Item = (Fit, K)>) -> Option<(Fit, K)> {
-    let mut best: Option<(Fit, K)> = None;
-    let mut sole = true;
-    for (fit, key) in fits {
-        match &best {
-            Some((greatest, _)) if *greatest > fit => {}
-            Some((greatest, _)) if *greatest == fit => sole = false,
-            _ => (best, sole) = (Some((fit, key)), true),
-        }
-    }
-    best.filter(|_| sole)
 }

@@ -110,7 +110,7 @@ impl Connection {
         at: Timestamp,
         out: &mut VecDeque<Output>,
     ) {
-        let [client, server] = parties;
+        let [client, server] = self.as_named(parties);
         let kind = self.client.or(self.server).map(|id| id.kind);
         let change = ConnectionChange::Open {
             client,
@@ -126,17 +126,58 @@ impl Connection {
             return;
         }
         self.shown = Some(change.clone());
-        let first = self.held.front().map_or(at, |&(_, held, _)| held.min(at));
+        let held = self.take_held();
+        let first = held.first().map_or(at, |&(_, held, _)| held.min(at));
         let event = Event::Connection {
             conn: number,
             change,
         };
         out.push_back(Output::Observed(Observed { at: first, event }));
         self.number = Some(number);
-        self.weight = 0;
-        out.extend(self.held.drain(..).map(|(from, at, content)| {
+        out.extend(held.into_iter().map(|(from, at, content)| {
             let event = content.event(number, from);
             Output::Observed(Observed { at, event })
         }));
+    }
+
+    /// A party keeps the executable that it had when it became known: what it executes later (a
+    /// shell that makes way for its last command) is told by its own events.
+    fn as_named(&self, parties: [Option<Party>; 2]) -> [Option<Party>; 2] {
+        let Some(ConnectionChange::Open { client, server, .. }) = &self.shown else {
+            return parties;
+        };
+        let keep = |named: &Option<Party>, party: Option<Party>| match named {
+            Some(named) if party.as_ref().is_some_and(|party| party.pid == named.pid) => {
+                let exe = named.exe.clone().or(party.and_then(|party| party.exe));
+                Some(Party {
+                    pid: named.pid,
+                    exe,
+                })
+            }
+            _ => party,
+        };
+        let [one, other] = parties;
+        [keep(client, one), keep(server, other)]
+    }
+
+    /// What was held, in order of time as far as that reorders nothing within a direction.
+    fn take_held(&mut self) -> Vec<(Side, Timestamp, Content)> {
+        self.weight = 0;
+        let held = std::mem::take(&mut self.held);
+        let mut sorted = Vec::with_capacity(held.len());
+        let (client, server): (Vec<_>, Vec<_>) = held
+            .into_iter()
+            .partition(|&(from, ..)| from == Side::Client);
+        let (mut client, mut server) =
+            (client.into_iter().peekable(), server.into_iter().peekable());
+        while let (Some((_, one, _)), Some((_, other, _))) = (client.peek(), server.peek()) {
+            sorted.extend(if one <= other {
+                client.next()
+            } else {
+                server.next()
+            });
+        }
+        sorted.extend(client.chain(server));
+        sorted
     }
 }

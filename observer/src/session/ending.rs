@@ -56,12 +56,18 @@ impl Session {
     /// The writing side of a stream is closed.
     pub(super) fn end_stream(&mut self, at: Timestamp, id: StreamId) {
         self.mark_over(at, id);
-        match self.streams.get(&id).map(|stream| &stream.role) {
-            Some(&Role::Bound { conn, .. }) => self.close_if_over(at, conn),
-            Some(Role::Undecided(_) | Role::GivenUp) => {
-                self.timers.insert((at + SETTLE, Timer::Settle(id)));
-            }
-            None => {}
+        if let Some(&Role::Bound { conn, .. }) = self.streams.get(&id).map(|stream| &stream.role) {
+            self.close_if_over(at, conn);
+        }
+        self.timers.insert((at + SETTLE, Timer::Settle(id)));
+    }
+
+    /// A write failed: the reading side of a stream is closed.
+    pub(super) fn refuse(&mut self, at: Timestamp, id: StreamId) {
+        self.put(at, id, Content::Refused);
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.refused = true;
+            self.timers.insert((at + SETTLE, Timer::Settle(id)));
         }
     }
 
@@ -86,8 +92,11 @@ impl Session {
         match &stream.role {
             &Role::Bound { conn, .. } => self.conclude(at, conn),
             Role::Undecided(undecided) => {
-                let silent = undecided.evidence.frames == 0;
-                if ended && (silent || self.all_dead(&stream.readers)) {
+                let waits = undecided
+                    .evidence
+                    .waits_until
+                    .is_some_and(|until| until > at);
+                if ended && !waits {
                     self.forget(id);
                 }
             }
@@ -105,11 +114,19 @@ impl Session {
         let ids = SIDES.map(|side| connection.stream(side));
         let stream = |side: Side| ids[usize::from(side == Side::Server)];
         let known = |side| stream(side).and_then(|id| self.streams.get(&id));
-        let over = SIDES.iter().all(|&side| match known(side) {
-            Some(stream) => stream.over || self.has_lost_an_end(stream, side),
-            // A stream that was never seen is over when the one that was has lost an end.
-            None => known(side.peer()).is_none_or(|peer| self.has_lost_an_end(peer, side.peer())),
-        });
+        let over = SIDES
+            .iter()
+            .all(|&side| match (known(side), known(side.peer())) {
+                (Some(stream), peer) => {
+                    // A dead server's children may live on without holding its end: when what it
+                    // wrote has ended, so has what it read.
+                    let orphaned =
+                        peer.is_some_and(|peer| peer.over) && self.all_dead(&stream.readers);
+                    stream.over || stream.refused || orphaned || self.has_lost_an_end(stream, side)
+                }
+                // A stream that was never seen is over when the one that was has lost an end.
+                (None, peer) => peer.is_none_or(|peer| self.has_lost_an_end(peer, side.peer())),
+            });
         let deserted = SIDES.map(|side| {
             known(side)
                 .filter(|stream| self.is_deserted(stream, End::Writer, side))
@@ -138,7 +155,13 @@ impl Session {
     }
 
     fn close(&mut self, at: Timestamp, key: ConnKey) {
-        self.open(at, key);
+        if self
+            .connections
+            .get(&key)
+            .is_some_and(|connection| connection.number.is_none())
+        {
+            self.open(at, key);
+        }
         self.half.remove(&key);
         let Some(connection) = self.connections.remove(&key) else {
             return;
@@ -175,7 +198,8 @@ impl Session {
     }
 
     fn all_dead(&self, ends: &Ends) -> bool {
-        !ends.known().is_empty() && !ends.all().any(|process| self.processes.is_alive(process))
+        let known = !ends.known().is_empty() && !ends.is_crowded();
+        known && !ends.all().any(|process| self.processes.is_alive(process))
     }
 
     pub(super) fn forget(&mut self, id: StreamId) {

@@ -51,6 +51,11 @@ impl Ends {
         !self.used.is_empty()
     }
 
+    /// Whether there are more than are told apart.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.used.len().max(self.held.len()) == MOST
+    }
+
     /// All who use or hold it; some come twice.
     pub(super) fn all(&self) -> impl Iterator<Item = ProcId> {
         self.used.iter().chain(&self.held).copied()

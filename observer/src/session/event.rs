@@ -158,7 +158,8 @@ pub enum Event {
     },
     /// The clock that the timestamps come from stood still: the machine was suspended.
     Suspended {
-        /// For so many nanoseconds.
+        /// For so many nanoseconds; 0: it did not, but had come so far when the next event, which
+        /// is older, became known.
         nanos: u64,
     },
     /// The capture's counters so far.

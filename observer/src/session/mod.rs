@@ -1,6 +1,6 @@
 //! Which streams make a connection, who is client and who is server, and what each said.
 //!
-//! Turns [`CaptureEvent`](crate::capture::CaptureEvent)s into [`Observed`] events: messages, noise
+//! Turns [`CaptureEvent`]s into [`Observed`] events: messages, noise
 //! and gaps that belong to a numbered connection. Owns the processes' table, the pairing of
 //! streams, and the giving up on streams that are no MCP. Must not judge: whether a call was
 //! abandoned is `verdict`'s.
@@ -17,15 +17,16 @@ mod content;
 mod ending;
 mod ends;
 mod event;
+mod matching;
 mod method;
 mod pairing;
 mod processes;
+mod settings;
 mod streams;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::time::Duration;
 
 use connection::{ConnKey, Connection};
 use content::Content;
@@ -40,36 +41,7 @@ use crate::capture::{
 pub use event::{
     ConnId, ConnectionChange, Event, Noise, NoiseKind, Observed, Party, Side, Transport,
 };
-
-/// How a session observes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// The longest line that is taken for a message, in bytes without its `\n`.
-    pub max_frame: usize,
-    /// Whose events are passed on.
-    pub processes: Visibility,
-    /// How long a connection is held for its parties to become known.
-    pub hold: Duration,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            max_frame: 64 * 1024 * 1024,
-            processes: Visibility::All,
-            hold: Duration::from_secs(1),
-        }
-    }
-}
-
-/// Which processes' events (life, signals, keys, traffic) are passed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Visibility {
-    /// All of the scope: for a scope that the user chose (`run`, `attach`).
-    All,
-    /// The parties of connections and those who started them: for the whole machine (`watch`).
-    Connected,
-}
+pub use settings::{Settings, Visibility};
 
 /// What a session puts out.
 #[derive(Clone, Debug, PartialEq)]
@@ -186,7 +158,7 @@ impl Session {
             CaptureEvent::Eof { stream } => self.end_stream(at, stream),
             CaptureEvent::Refused { stream, writer } => {
                 let news = self.note_use(at, stream, writer, End::Writer, None);
-                self.put(at, stream, Content::Refused);
+                self.refuse(at, stream);
                 if news {
                     self.ends_changed(at, stream);
                 }
@@ -223,17 +195,23 @@ impl Session {
         self.out.pop_front()
     }
 
-    /// The capture ends: what is held comes out as far as it belongs to a connection.
+    /// The capture ends: what is held comes out as far as it belongs to a connection, and deaths
+    /// are concluded from at once.
     pub fn finish(&mut self, now: Timestamp) {
-        let waiting: Vec<Timer> = self.timers.iter().map(|&(_, timer)| timer).collect();
-        for timer in waiting {
-            if let Timer::Pair(id) = timer {
+        let waiting = std::mem::take(&mut self.timers);
+        for (_, timer) in &waiting {
+            if let &Timer::Pair(id) = timer {
                 self.pair_late(now, id);
             }
         }
         let held: Vec<ConnKey> = self.connections.keys().copied().collect();
         for key in held {
             self.open(now, key);
+        }
+        for (_, timer) in waiting {
+            if let Timer::Settle(id) = timer {
+                self.settle(now, id);
+            }
         }
         self.timers.clear();
     }

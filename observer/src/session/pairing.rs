@@ -5,12 +5,15 @@
 //! server). Actual reads and writes count, so that a wrapper that only holds the descriptors
 //! is nobody, and a proxy is the server of one connection and the host of another.
 //!
-//! Where the two sets do not meet, more is asked: answers to requests that were seen, and kinship
-//! of the processes that should be one. A missing pairing is better than a wrong one.
+//! Where the two sets do not meet, more is asked: answers to requests that were seen, and that one
+//! side is the same all the same. Where that is the host, which reads the answers of many servers,
+//! the processes that should be one server must be kin. A missing pairing is better than a wrong
+//! one.
 
 use super::event::Side;
 use super::processes::{ProcId, Processes};
 use super::streams::{Stream, Undecided};
+use crate::capture::{StreamId, StreamKind};
 use crate::jsonrpc::Id;
 
 /// How well two streams fit together. Greater is better.
@@ -18,8 +21,8 @@ use crate::jsonrpc::Id;
 pub(super) enum Fit {
     /// Host and server differ, or are not known.
     None,
-    /// The server is the same, and the host's writer and reader are kin.
-    HostKin,
+    /// The server is the same, and the host writes and reads in different processes.
+    Server,
     /// The host is the same, and the server's reader and writer are kin (`server | tee log`).
     ServerKin,
     /// One side is the same, and the other is not known yet on one of the streams.
@@ -30,11 +33,33 @@ pub(super) enum Fit {
 
 /// Which side writes the stream, if it is known to be MCP.
 pub(super) fn writing_side(stream: &Stream, processes: &Processes) -> Option<Side> {
+    if let Some(side) = relayed(stream) {
+        return Some(side);
+    }
     let Undecided { evidence, .. } = stream.undecided()?;
     if !evidence.mcp || stream.writers.is_only_stderr() {
         return None;
     }
     evidence.sender.or_else(|| leaning(stream, processes))
+}
+
+/// Which side writes it, if it is a direction of a relay: that knows.
+fn relayed(stream: &Stream) -> Option<Side> {
+    let side = if stream.id.object == 0 {
+        Side::Client
+    } else {
+        Side::Server
+    };
+    (stream.id.kind == StreamKind::Relay).then_some(side)
+}
+
+/// The other direction of a relay.
+pub(super) fn relay_peer(id: StreamId) -> Option<StreamId> {
+    let peer = StreamId {
+        object: u64::from(id.object == 0),
+        ..id
+    };
+    (id.kind == StreamKind::Relay).then_some(peer)
 }
 
 /// Which side writes it, from all but its content.
@@ -60,6 +85,10 @@ fn leaning(stream: &Stream, processes: &Processes) -> Option<Side> {
 
 /// How well a stream from the client and one from the server fit together.
 pub(super) fn fit(client: &Stream, server: &Stream, processes: &Processes) -> Fit {
+    if relayed(client).or(relayed(server)).is_some() {
+        let same = client.id.kind == server.id.kind && client.id.scope == server.id.scope;
+        return if same { Fit::Both } else { Fit::None };
+    }
     let host = client.writers.meet(&server.readers);
     let peer = client.readers.meet(&server.writers);
     match (host, peer) {
@@ -67,28 +96,17 @@ pub(super) fn fit(client: &Stream, server: &Stream, processes: &Processes) -> Fi
         (Some(true), None) | (None, Some(true)) => Fit::HalfKnown,
         (Some(true), Some(false)) => {
             let top = client.writers.known();
-            let kin = any_pair(
-                client.readers.known(),
-                server.writers.known(),
-                |one, other| processes.are_kin_below(one, other, top),
-            );
+            let (readers, writers) = (client.readers.known(), server.writers.known());
+            let kin = readers.iter().any(|&one| {
+                writers
+                    .iter()
+                    .any(|&other| processes.are_kin_below(one, other, top))
+            });
             if kin { Fit::ServerKin } else { Fit::None }
         }
-        (Some(false), Some(true)) => {
-            let kin = any_pair(
-                client.writers.known(),
-                server.readers.known(),
-                |one, other| processes.descends(one, other) || processes.descends(other, one),
-            );
-            if kin { Fit::HostKin } else { Fit::None }
-        }
+        (Some(false), Some(true)) => Fit::Server,
         _ => Fit::None,
     }
-}
-
-fn any_pair(ones: &[ProcId], others: &[ProcId], kin: impl Fn(ProcId, ProcId) -> bool) -> bool {
-    ones.iter()
-        .any(|&one| others.iter().any(|&other| kin(one, other)))
 }
 
 /// Whether an undecided stream may be what the server sends to `client`, as far as the stream
@@ -97,6 +115,9 @@ pub(super) fn may_answer(candidate: &Stream, client: &Stream, asked: &[Id]) -> b
     let Some(Undecided { evidence, .. }) = candidate.undecided() else {
         return false;
     };
+    if relayed(candidate) == Some(Side::Server) {
+        return true;
+    }
     if candidate.writers.is_only_stderr() || evidence.sender == Some(Side::Client) {
         return false;
     }

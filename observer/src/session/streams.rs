@@ -7,7 +7,7 @@ use super::content::Content;
 use super::ends::Ends;
 use super::event::{NoiseKind, Side};
 use super::method::{Sender, sender};
-use crate::capture::{StreamId, Timestamp};
+use crate::capture::{StreamId, StreamKind, Timestamp};
 use crate::jsonrpc::{Frame, Id, Kind};
 use crate::stream::Framer;
 
@@ -15,11 +15,14 @@ use crate::stream::Framer;
 const UNDECIDED: u64 = 64 * 1024;
 
 /// A line of JSON in progress may be longer than that: a big answer, joined in its middle.
-const UNDECIDED_LINE: u64 = 4 * 1024 * 1024;
+const UNDECIDED_LINE: u64 = 16 * 1024 * 1024;
 
-/// JSON-RPC that is held for a partner: so many bytes, and so many messages.
+/// JSON-RPC that has had its time to find a partner is held on so far: bytes, and messages.
 const HELD: usize = 4 * 1024 * 1024;
 const HELD_MESSAGES: usize = 64;
+
+/// So many answers of a stream are compared with the requests of a connection.
+const ANSWERS: usize = 64;
 
 /// Message ends that wait for their read. When a reader is out of sight, the oldest go.
 const UNREAD: usize = 1024;
@@ -35,6 +38,8 @@ pub(super) struct Stream {
     pub(super) delivery: Delivery,
     /// Its end was seen (or concluded) and nothing came since.
     pub(super) over: bool,
+    /// A write failed because nobody can read it any more.
+    pub(super) refused: bool,
     /// When something last happened to it.
     pub(super) touched: Timestamp,
 }
@@ -73,8 +78,8 @@ pub(super) struct Evidence {
     pub(super) answers: Vec<Id>,
     /// Headers as LSP and DAP have them.
     headers: bool,
-    /// Whether it is being waited for a partner that fits it better.
-    pub(super) timed: bool,
+    /// Until when it waits for a partner that fits it fully; set by its first message.
+    pub(super) waits_until: Option<Timestamp>,
 }
 
 impl Stream {
@@ -87,6 +92,7 @@ impl Stream {
             role: Role::Undecided(Undecided::default()),
             delivery: Delivery::default(),
             over: false,
+            refused: false,
             touched: at,
         }
     }
@@ -105,8 +111,8 @@ impl Stream {
         })
     }
 
-    /// Whether it has carried enough to know that it is no MCP.
-    pub(super) fn is_hopeless(&self) -> bool {
+    /// Whether it has carried enough by now to know that it is no MCP.
+    pub(super) fn is_hopeless(&self, now: Timestamp) -> bool {
         let Some(Undecided {
             evidence,
             weight,
@@ -116,8 +122,12 @@ impl Stream {
         else {
             return false;
         };
+        if self.id.kind == StreamKind::Relay {
+            return false;
+        }
         if evidence.frames > 0 {
-            return *weight > HELD || evidence.frames > HELD_MESSAGES;
+            let much = *weight > HELD || evidence.frames > HELD_MESSAGES;
+            return much && evidence.waits_until.is_some_and(|until| until < now);
         }
         let line = self.framer.pending();
         let json = self.framer.is_torn()
@@ -154,7 +164,7 @@ impl Evidence {
         self.frames += 1;
         for message in frame.messages() {
             match &message.kind {
-                Kind::Response { id: Some(id), .. } if self.answers.len() < HELD_MESSAGES => {
+                Kind::Response { id: Some(id), .. } if self.answers.len() < ANSWERS => {
                     self.answers.push(id.clone());
                 }
                 _ => {}
@@ -205,6 +215,11 @@ impl Delivery {
         self.unread.len() < before
     }
 
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.unread.len()
+    }
+
     /// Position after the last byte that was read.
     pub(super) fn position(&self) -> u64 {
         self.read
@@ -216,7 +231,8 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::capture::StreamKind;
+
+    const NOW: Timestamp = Timestamp::from_nanos(2);
 
     fn stream() -> Stream {
         let id = StreamId {
@@ -241,37 +257,53 @@ mod tests {
     fn text_is_given_up_after_64_kib_and_json_is_waited_for() {
         let mut text = stream();
         feed(&mut text, 0, "a line of a log\n".repeat(4096));
-        assert!(!text.is_hopeless());
+        assert!(!text.is_hopeless(NOW));
         feed(&mut text, 65536, "one more\n");
-        assert!(text.is_hopeless());
+        assert!(text.is_hopeless(NOW));
         let mut binary = stream();
         feed(&mut binary, 0, vec![b'x'; 65537]);
-        assert!(binary.is_hopeless());
+        assert!(binary.is_hopeless(NOW));
         let mut json = stream();
         feed(&mut json, 0, [b"{".as_slice(), &[b'x'; 900_000]].concat());
-        assert!(!json.is_hopeless());
+        assert!(!json.is_hopeless(NOW));
         let mut torn = stream();
         torn.framer
             .gap(0, None, crate::capture::GapReason::MidStream);
         feed(&mut torn, 0, vec![b'x'; 900_000]);
-        assert!(!torn.is_hopeless());
+        assert!(!torn.is_hopeless(NOW));
     }
 
     #[test]
     fn headers_are_given_up_at_once() {
         let mut lsp = stream();
         feed(&mut lsp, 0, "Content-Length: 119\r\n\r\n");
-        assert!(lsp.is_hopeless());
+        assert!(lsp.is_hopeless(NOW));
     }
 
     #[test]
     fn json_rpc_without_a_partner_is_given_up_in_the_end() {
         let mut acp = stream();
         let line = "{\"jsonrpc\":\"2.0\",\"method\":\"session/update\"}\n";
-        feed(&mut acp, 0, line.repeat(HELD_MESSAGES));
-        assert!(!acp.is_hopeless());
-        feed(&mut acp, (line.len() * HELD_MESSAGES) as u64, line);
-        assert!(acp.is_hopeless());
+        feed(&mut acp, 0, line.repeat(HELD_MESSAGES + 1));
+        assert!(!acp.is_hopeless(NOW));
+        let Role::Undecided(undecided) = &mut acp.role else {
+            panic!("undecided")
+        };
+        undecided.evidence.waits_until = Some(NOW);
+        assert!(!acp.is_hopeless(NOW));
+        assert!(acp.is_hopeless(Timestamp::from_nanos(3)));
+    }
+
+    #[test]
+    fn the_first_method_with_a_direction_tells_the_side() {
+        let mut stream = stream();
+        let lines = ["ping", "notifications/progress", "tools/call", "roots/list"]
+            .map(|method| format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}\n"));
+        feed(&mut stream, 0, lines[0].clone());
+        assert!(!stream.undecided().expect("undecided").evidence.mcp);
+        feed(&mut stream, lines[0].len() as u64, lines[1..].concat());
+        let evidence = &stream.undecided().expect("undecided").evidence;
+        assert!(evidence.mcp && evidence.sender == Some(Side::Client));
     }
 
     #[test]

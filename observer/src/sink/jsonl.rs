@@ -22,7 +22,7 @@ impl Jsonl {
     /// # Errors
     /// As [`Outlet::flush`].
     pub fn begin(&mut self, header: Header) -> Result<(), WriteError> {
-        self.append(&Record::Header(header))?;
+        self.append(&Record::Header(Box::new(header)))?;
         self.outlet.flush()
     }
 

@@ -35,3 +35,8 @@ impl About {
             .map(|(_, clause)| clause)
     }
 }
+
+/// One clause for the four revisions with `initialize`, and one for 2026-07-28.
+pub(super) const fn clauses(legacy: &'static str, stateless: &'static str) -> [&'static str; 5] {
+    [legacy, legacy, legacy, legacy, stateless]
+}

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::reading::Turn;
+use super::witness::Burst;
 use super::{Cancellation, Confidence, Evidence, Outcome, Revision};
 use crate::capture::Timestamp;
 use crate::jsonrpc::Id;
@@ -39,6 +40,8 @@ pub(super) struct Call {
     pub(super) cancel: Option<Cancellation>,
     /// Where its cancellation ends in its stream, where known.
     pub(super) cancel_end: Option<u64>,
+    /// The request to the model that it most likely follows from.
+    pub(super) request: Option<Burst>,
     /// A gap may have hidden its answer or its cancellation.
     pub(super) clouded: bool,
     /// Its id is used twice at once, or a cancellation missed it only by the type of the id:
@@ -55,7 +58,8 @@ impl Call {
     /// Whether giving it up without a word is a fault: a request of the host that works for
     /// somebody, in whose life nothing is hidden.
     pub(super) fn is_judged(&self) -> bool {
-        self.from == Side::Client && !self.clouded && !self.tainted && self.is_work()
+        let works = super::reading::repeatable(&self.method);
+        self.from == Side::Client && !self.clouded && !self.tainted && works
     }
 
     /// Whether a turn of the host waits for it.
@@ -115,6 +119,8 @@ pub(super) struct Past {
     pub(super) call: Call,
     pub(super) outcome: Outcome,
     pub(super) ended: Timestamp,
+    /// An answer has come for it.
+    pub(super) answered: bool,
     /// Where its answer ends in its stream, where known.
     pub(super) answer_end: Option<u64>,
     /// The task that its answer created.
@@ -195,6 +201,24 @@ impl Case {
             (_, _, 1) => Some(Confidence::Possible),
             _ => None,
         }
+    }
+
+    /// Whether a gap that begins where a side was last heard may hold what refutes a clue: the
+    /// answer before it, or the cancellation that belongs to it.
+    pub(super) fn rests_on_silence(&self, spoke: Option<Timestamp>, grace: Duration) -> bool {
+        let mut own = self
+            .clues
+            .iter()
+            .filter(|clue| clue.weight != Weight::Effect);
+        let refuted = |clue: &Clue| {
+            let slack = if clue.evidence.kind == "retry" {
+                Duration::ZERO
+            } else {
+                grace
+            };
+            spoke.is_none_or(|spoke| spoke < clue.evidence.at + slack)
+        };
+        own.any(refuted) || !self.brewing.is_empty()
     }
 
     /// Whether a call with this case counts as abandoned.

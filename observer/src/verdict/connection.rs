@@ -3,13 +3,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use super::Revision;
 use super::call::{Call, Seq};
 use super::host::KnownHost;
 use super::lane::Lane;
 use super::reading::ClientInfo;
+use super::witness::Burst;
+use super::{Revision, Settings};
 use crate::capture::{Fate, InterruptKind, Pid, Timestamp};
-use crate::session::{ConnId, Side};
+use crate::session::{ConnId, Noise, Side};
 
 /// See the module.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(super) struct Connection {
     pub(super) known: Option<KnownHost>,
     /// What `initialize` settled, or asked for while it is unanswered.
     pub(super) revision: Option<Revision>,
+    /// The revision of the last request that named one itself.
+    pub(super) stateless: Option<Revision>,
     pub(super) server_name: Option<Box<str>>,
     lanes: [Lane; 2],
     seqs: Seq,
@@ -28,14 +31,29 @@ pub(super) struct Connection {
     /// How far each side's bytes have been read, where that is seen.
     delivered: [Option<u64>; 2],
     pub(super) ends: Ends,
-    /// When the client last sent something.
-    pub(super) client_spoke: Option<Timestamp>,
+    /// Where the last line of each side that was seen ends, and when that was.
+    heard: [Heard; 2],
     /// Equal calls in flight that no retry speaks against yet, oldest first.
     pub(super) repeats: HashMap<u64, VecDeque<Seq>>,
+    /// The last signal to the host, or Ctrl-C: it may be why the host leaves.
+    pub(super) host_signal: Option<(Timestamp, InterruptKind)>,
+    /// When the user last interrupted the host.
+    pub(super) interrupted: Option<Timestamp>,
     /// When Esc was last pressed.
     pub(super) escaped: Option<Timestamp>,
+    /// What the host last sent to each of its network peers, the newest last.
+    pub(super) bursts: Vec<Burst>,
+    /// Lines that may be one JSON text over several lines, by side.
+    pub(super) spread: [Vec<Noise>; 2],
     /// The last gap of each side.
     pub(super) gaps: [Option<Timestamp>; 2],
+}
+
+/// How far a side's stream is known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    end: Option<u64>,
+    at: Option<Timestamp>,
 }
 
 /// What has ended a connection so far.
@@ -64,6 +82,17 @@ pub(super) struct Stop {
     pub(super) by_host: bool,
 }
 
+/// Who ended a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cause {
+    /// The host: it closed, left, or stopped the server. Also a signal of the terminal to both.
+    Host,
+    /// The server, by itself.
+    Server,
+    /// A process that is neither.
+    Stranger(Stop),
+}
+
 impl Ends {
     /// When the connection could carry no answer any more.
     pub(super) fn over(&self) -> Option<Timestamp> {
@@ -74,9 +103,40 @@ impl Ends {
             .min()
     }
 
-    /// Whether the host ended it, as far as is seen: by closing, leaving or signalling.
-    pub(super) fn by_host(&self) -> bool {
-        self.client_eof.is_some() || self.client_exit.is_some() || self.stop.is_some()
+    /// Who ended it, as far as is seen.
+    pub(super) fn cause(&self, settings: &Settings) -> Cause {
+        let exit = self.server_exit.map(|(at, _)| at);
+        let server_end = [self.server_eof, exit].into_iter().flatten().min();
+        let stop = self.stop.filter(|stop| {
+            server_end.is_none_or(|end| end.since(stop.at) <= settings.orphan && stop.at <= end)
+        });
+        let before = |at: Option<Timestamp>, slack: Duration| {
+            at.is_some_and(|at| server_end.is_none_or(|end| at <= end + slack))
+        };
+        // A crash of the server may make the host leave; a common Ctrl-C ends both.
+        let slack = if self.crashed() {
+            Duration::ZERO
+        } else {
+            settings.reorder
+        };
+        if before(self.client_eof, Duration::ZERO) || before(self.client_exit, slack) {
+            return Cause::Host;
+        }
+        match stop {
+            Some(Stop { by_host: true, .. } | Stop { sender: None, .. }) => Cause::Host,
+            Some(stop) => Cause::Stranger(stop),
+            None if server_end.is_none() => Cause::Host,
+            None => Cause::Server,
+        }
+    }
+
+    fn crashed(&self) -> bool {
+        match self.server_exit {
+            Some((_, Some(Fate::Code(code)))) => code != 0,
+            // HUP, INT, KILL, PIPE, TERM: somebody else's doing.
+            Some((_, Some(Fate::Signal(signal)))) => !matches!(signal, 1 | 2 | 9 | 13 | 15),
+            _ => false,
+        }
     }
 
     /// When the host began to end it.
@@ -89,7 +149,7 @@ impl Ends {
     }
 }
 
-const fn index(side: Side) -> usize {
+pub(super) const fn index(side: Side) -> usize {
     match side {
         Side::Client => 0,
         Side::Server => 1,
@@ -105,15 +165,20 @@ impl Connection {
             info: None,
             known: None,
             revision: None,
+            stateless: None,
             server_name: None,
             lanes: Default::default(),
             seqs: 0,
             clock: Stopwatch::default(),
             delivered: [None; 2],
             ends: Ends::default(),
-            client_spoke: None,
+            heard: Default::default(),
             repeats: HashMap::new(),
+            host_signal: None,
+            interrupted: None,
             escaped: None,
+            bursts: Vec::new(),
+            spread: Default::default(),
             gaps: [None; 2],
         }
     }
@@ -150,10 +215,42 @@ impl Connection {
         self.gaps[index(from)] = Some(at);
     }
 
+    /// A line of that side was seen, or a gap, and ends there.
+    pub(super) fn hear(&mut self, from: Side, end: Option<u64>, at: Timestamp) {
+        let heard = &mut self.heard[index(from)];
+        heard.end = heard.end.max(end);
+        heard.at = Some(at);
+    }
+
+    /// When that side last said something that was seen.
+    pub(super) const fn spoke(&self, from: Side) -> Option<Timestamp> {
+        self.heard[index(from)].at
+    }
+
+    /// Whether a side has read more than was seen: an answer or a cancellation may be in it.
+    pub(super) fn has_unseen(&self) -> bool {
+        [Side::Client, Side::Server].into_iter().any(|from| {
+            let read = self.delivered(from).zip(self.heard[index(from)].end);
+            read.is_some_and(|(read, heard)| read > heard)
+        })
+    }
+
     /// Whether the other side has read what ends at `end` of `from`'s stream; `None` where
     /// nobody can say.
     pub(super) fn has_read(&self, from: Side, end: Option<u64>) -> Option<bool> {
         Some(self.delivered(from)? >= end?)
+    }
+
+    /// A request is over: no later one is its retry.
+    pub(super) fn forget_repeat(&mut self, call: &Call) {
+        if let Some(print) = call.fingerprint
+            && let Some(equals) = self.repeats.get_mut(&print)
+        {
+            equals.retain(|seq| *seq != call.seq);
+            if equals.is_empty() {
+                self.repeats.remove(&print);
+            }
+        }
     }
 
     /// The host's requests in flight that work for somebody.

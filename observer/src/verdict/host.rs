@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use schemars::JsonSchema;
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
 use super::reading::ClientInfo;
@@ -14,7 +15,7 @@ use super::settings::seconds_or_none;
 
 /// A host, by the name and version in its `clientInfo`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct KnownHost {
     /// `clientInfo.name`.
     pub name: String,
@@ -97,7 +98,9 @@ pub enum Manners {
 struct Reason {
     text: String,
     cause: Cause,
-    by: String,
+    /// Who gives it; for the reader of the file.
+    #[serde(rename = "by")]
+    _by: String,
 }
 
 /// Why a host cancelled.
@@ -119,6 +122,29 @@ struct Book {
     #[serde(default)]
     reason: Vec<Reason>,
 }
+
+/// A file's hosts as they are written.
+#[derive(Debug, Deserialize)]
+struct Tables {
+    host: Vec<toml::Table>,
+}
+
+/// What a file may say of a host.
+const KEYS: [&str; 13] = [
+    "name",
+    "title",
+    "since",
+    "before",
+    "limit",
+    "progress-resets",
+    "calls",
+    "conversations",
+    "on-timeout",
+    "on-interrupt",
+    "escapes",
+    "background",
+    "cancels-answered",
+];
 
 static BOOK: LazyLock<Book> = LazyLock::new(|| {
     #[expect(
@@ -142,7 +168,16 @@ impl KnownHost {
     /// # Errors
     /// Where it is no TOML, or not of that form; the error names line and field.
     pub fn read_all(text: &str) -> Result<Vec<Self>, toml::de::Error> {
-        Ok(toml::from_str::<Book>(text)?.host)
+        let hosts = toml::from_str::<Book>(text)?.host;
+        // A log's reader passes over fields that it does not know; in a file they are mistakes.
+        let tables: Tables = toml::from_str(text)?;
+        let mut keys = tables.host.iter().flat_map(toml::Table::keys);
+        match keys.find(|key| !KEYS.contains(&key.as_str())) {
+            Some(key) => Err(toml::de::Error::custom(format_args!(
+                "unknown field `{key}`"
+            ))),
+            None => Ok(hosts),
+        }
     }
 
     /// The first of `more`, then of the built-in hosts, that this is.
@@ -173,14 +208,6 @@ pub(super) fn cause(reason: &str) -> Option<Cause> {
         .iter()
         .find(|known| reason.starts_with(&known.text))
         .map(|known| known.cause)
-}
-
-/// Who is known to give this reason, and for what.
-pub(super) fn origin(reason: &str) -> Option<&'static str> {
-    BOOK.reason
-        .iter()
-        .find(|known| reason.starts_with(&known.text))
-        .map(|known| known.by.as_str())
 }
 
 /// Compares versions by their numbers: `0.9.1` is older than `0.10`.
@@ -245,8 +272,8 @@ mod tests {
             version: "1".into(),
         };
         assert_eq!(KnownHost::find(&client, &hosts).unwrap().title, "mine");
-        let error = KnownHost::read_all("[[host]]\nname = \"x\"\ntitle = \"x\"\nlimt = 2\n");
-        assert!(error.unwrap_err().to_string().contains("limt"));
+        let error = KnownHost::read_all("[[host]]\nname = \"x\"\ntitle = \"x\"\nlimits = 2\n");
+        assert!(error.unwrap_err().to_string().contains("limits"));
     }
 
     #[test]
@@ -254,6 +281,5 @@ mod tests {
         assert_eq!(cause("timed out after 2.0s"), Some(Cause::Timeout));
         assert_eq!(cause("AbortError: user-cancel"), Some(Cause::Caller));
         assert_eq!(cause("turn interrupted"), None);
-        assert_eq!(origin("caller cancelled"), Some("Python SDK 2"));
     }
 }

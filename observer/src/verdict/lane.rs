@@ -97,10 +97,6 @@ impl Lane {
         self.calls.values_mut()
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.calls.len()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
@@ -234,9 +230,9 @@ impl Lane {
             return false;
         };
         match id {
-            Id::Number(text) if forgotten.numbers => text.parse::<i64>().map_or(false, |number| {
-                (forgotten.from..=forgotten.to).contains(&number)
-            }),
+            Id::Number(text) if forgotten.numbers => text
+                .parse::<i64>()
+                .is_ok_and(|number| (forgotten.from..=forgotten.to).contains(&number)),
             _ => true,
         }
     }

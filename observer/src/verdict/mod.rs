@@ -18,13 +18,21 @@ mod hearing;
 mod host;
 mod judge;
 mod lane;
+mod noise;
 mod occurrence;
+mod page;
 mod process;
 mod reading;
 mod revision;
 mod rules;
+#[cfg(test)]
+mod script;
 mod settings;
+mod table;
 mod timers;
+#[cfg(test)]
+mod truth;
+mod unseen;
 mod witness;
 
 pub use about::About;
@@ -34,11 +42,13 @@ pub use finding::{
 };
 pub use host::{Calls, Conversations, KnownHost, Manners};
 pub use judge::Judge;
+pub(crate) use page::by_revision;
+pub use page::page;
 pub use reading::READ;
 pub use revision::Revision;
 pub use settings::Settings;
 
-/// All rules' descriptions, in the order of `docs/verdicts.md`.
-pub fn rules() -> impl Iterator<Item = &'static About> {
-    rules::all().into_iter().map(|rule| rule.about())
+/// What every rule says about itself, in the order of `docs/verdicts.md`.
+pub fn rules() -> impl ExactSizeIterator<Item = &'static About> {
+    rules::ABOUT.iter().copied()
 }

@@ -89,9 +89,10 @@ pub(super) enum Occurrence<'a> {
     },
     /// There is new evidence of a call's having been given up.
     Suspected { call: &'a Call },
+    /// The evidence of a call's having been given up is void: bytes went by unseen before it.
+    Cleared { call: &'a Call },
     /// A server's request is still open though the call that it belonged to is over.
     Left {
-        conn: &'a Connection,
         call: &'a Call,
         outer_ended: Timestamp,
     },
@@ -102,12 +103,12 @@ pub(super) enum Occurrence<'a> {
     },
     /// A request is over, however it ended.
     Ended { past: &'a Past },
-    /// A connection opened, or became better known.
-    Opened { conn: &'a Connection },
     /// A line that is no message.
     Noise {
         conn: &'a Connection,
         noise: &'a Noise,
+        /// It is the first of so many lines that are one message together.
+        spread: Option<usize>,
     },
     /// A batch.
     Batch {

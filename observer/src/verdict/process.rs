@@ -54,6 +54,8 @@ struct Process {
     /// Its arguments, as far as they tell commands apart.
     argv: Option<u64>,
     alive: bool,
+    /// It is in the scope, so that its end would be seen.
+    watched: bool,
 }
 
 /// The processes that were seen, and those that ended not long ago.
@@ -79,6 +81,7 @@ impl Processes {
                 exe,
                 argv: hash(argv),
                 alive: true,
+                watched: true,
             },
         );
     }
@@ -87,6 +90,7 @@ impl Processes {
         self.known_as(pid, exe);
         if let Some(process) = self.known.get_mut(&pid) {
             process.argv = hash(argv);
+            process.watched = true;
         }
     }
 
@@ -94,6 +98,9 @@ impl Processes {
     pub(super) fn known_as(&mut self, pid: Pid, exe: Option<&str>) {
         if !self.known.contains_key(&pid) {
             self.seen(pid, None, exe, &[]);
+            self.known
+                .entry(pid)
+                .and_modify(|process| process.watched = false);
         } else if let Some(process) = self.known.get_mut(&pid) {
             process.exe = exe.map(Into::into).or(process.exe.take());
         }
@@ -126,6 +133,13 @@ impl Processes {
         self.known.get(&pid).is_some_and(|process| !process.alive)
     }
 
+    /// Whether the process is one whose end would be seen, and has not ended.
+    pub(super) fn is_watched_alive(&self, pid: Pid) -> bool {
+        self.known
+            .get(&pid)
+            .is_some_and(|process| process.alive && process.watched)
+    }
+
     /// How `other` stands to the host, if it does.
     pub(super) fn relation(&self, host: Pid, other: Pid) -> Option<Relation> {
         if host == other {
@@ -153,24 +167,28 @@ impl Processes {
         self.same_program(one, other) && argv(one).is_some() && argv(one) == argv(other)
     }
 
+    /// Whether a living process of the same program started the host: its own front end.
+    pub(super) fn has_front_end(&self, host: Pid) -> bool {
+        self.ancestors(host)
+            .any(|(pid, process)| process.alive && self.same_program(host, pid))
+    }
+
     fn descends(&self, child: Pid, ancestor: Pid) -> bool {
-        let Some(sought) = self.known.get(&ancestor).map(|process| process.birth) else {
-            return false;
-        };
-        let mut at = self.known.get(&child);
-        for _ in 0..GENERATIONS {
-            let Some((pid, birth)) = at.and_then(|process| process.parent) else {
-                return false;
-            };
-            if pid == ancestor && birth == sought {
-                return true;
-            }
-            at = self
+        self.ancestors(child).any(|(pid, _)| pid == ancestor)
+    }
+
+    /// Who started a process, and who started that one, as far as they are remembered.
+    fn ancestors(&self, of: Pid) -> impl Iterator<Item = (Pid, &Process)> {
+        let parent = |child: &Process| {
+            let (pid, birth) = child.parent?;
+            let process = self
                 .known
                 .get(&pid)
-                .filter(|process| process.birth == birth);
-        }
-        false
+                .filter(|process| process.birth == birth)?;
+            Some((pid, process))
+        };
+        let first = self.known.get(&of).and_then(parent);
+        std::iter::successors(first, move |(_, process)| parent(process)).take(GENERATIONS)
     }
 
     fn is_bystander(&self, pid: Pid) -> bool {
@@ -228,6 +246,9 @@ mod tests {
         assert_eq!(processes.relation(Pid(4), Pid(2)), Some(Relation::Above));
         assert_eq!(processes.relation(Pid(4), Pid(5)), Some(Relation::Below));
         assert_eq!(processes.relation(Pid(4), Pid(4)), Some(Relation::Itself));
+        assert!(processes.has_front_end(Pid(4)));
+        processes.exited(Pid(2));
+        assert!(!processes.has_front_end(Pid(4)));
         assert!(processes.has_ended(Pid(3)) && !processes.has_ended(Pid(9)));
     }
 

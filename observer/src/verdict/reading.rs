@@ -173,6 +173,8 @@ impl Asked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TaskNote {
     pub(super) id: Box<str>,
+    /// The answer creates it, rather than tells of it.
+    pub(super) created: bool,
     pub(super) status: Option<Box<str>>,
     /// For how long the receiver keeps it.
     pub(super) ttl: Option<Duration>,
@@ -181,14 +183,16 @@ pub(super) struct TaskNote {
 }
 
 impl TaskNote {
-    /// The task that a result creates, or that it tells of; `None` in any other result.
-    pub(super) fn read(result: &str) -> Option<Self> {
+    /// The task that a result creates, or that it tells of; `None` in any other result. Until
+    /// 2025-11-25 a result creates a task only where the request asked for one.
+    pub(super) fn read(result: &str, as_task: bool) -> Option<Self> {
         // Most results hold none, and some are megabytes.
         memmem::find(result.as_bytes(), b"taskId")?;
-        let task = member(result, "task")
-            .filter(|task| task.starts_with('{'))
-            .unwrap_or(result);
-        Self::fields(task)
+        let task = member(result, "task").filter(|task| task.starts_with('{'));
+        let by_server = member(result, "resultType").and_then(as_str).as_deref() == Some("task");
+        let mut note = Self::fields(task.unwrap_or(result))?;
+        note.created = task.is_some() && as_task || by_server;
+        Some(note)
     }
 
     /// The task that a notification tells of.
@@ -199,6 +203,7 @@ impl TaskNote {
         };
         Some(Self {
             id: text(member(task, "taskId")?)?,
+            created: false,
             status: member(task, "status").and_then(text),
             ttl: millis(["ttl", "ttlMs"]),
             poll: millis(["pollInterval", "pollIntervalMs"]),
@@ -390,9 +395,13 @@ mod tests {
 
     #[test]
     fn tasks_are_read_in_both_revisions() {
-        let old = TaskNote::read(r#"{"task":{"taskId":"a","status":"working","ttl":60000}}"#);
+        let old = TaskNote::read(
+            r#"{"task":{"taskId":"a","status":"working","ttl":60000}}"#,
+            true,
+        );
         let new = TaskNote::read(
             r#"{"resultType":"task","taskId":"b","status":"completed","pollIntervalMs":500}"#,
+            false,
         );
         let (old, new) = (old.unwrap(), new.unwrap());
         assert_eq!((&*old.id, old.ttl), ("a", Some(Duration::from_secs(60))));
@@ -400,8 +409,9 @@ mod tests {
             (&*new.id, new.poll),
             ("b", Some(Duration::from_millis(500)))
         );
+        assert!(old.created && new.created);
         assert!(new.is_terminal() && !old.is_terminal());
-        assert_eq!(TaskNote::read(r#"{"content":[]}"#), None);
+        assert_eq!(TaskNote::read(r#"{"content":[]}"#, true), None);
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl Default for Settings {
             grace: Duration::from_secs(2),
             deadlines: BTreeMap::new(),
             reorder: Duration::from_millis(250),
-            burst: Duration::from_secs(2),
+            burst: Duration::from_millis(1500),
             retry: Duration::from_secs(5),
             lag: Duration::from_millis(500),
             race: Duration::from_millis(500),

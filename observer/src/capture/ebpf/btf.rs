@@ -107,7 +107,12 @@ impl<'a> Btf<'a> {
         };
         let types = section(u32_at(bytes, 8)? as usize, u32_at(bytes, 12)? as usize)?;
         let strings = section(u32_at(bytes, 16)? as usize, u32_at(bytes, 20)? as usize)?;
-        let mut btf = Self { types, strings, starts: vec![0], structs: HashMap::new() };
+        let mut btf = Self {
+            types,
+            strings,
+            starts: vec![0],
+            structs: HashMap::new(),
+        };
         btf.index()?;
         Ok(btf)
     }
@@ -119,9 +124,13 @@ impl<'a> Btf<'a> {
             let ty = self.decode(start)?;
             self.starts.push(start);
             if matches!(ty.kind, kind::STRUCT | kind::UNION) && ty.name != 0 {
-                self.structs.entry(self.string(ty.name)).or_default().push(id);
+                self.structs
+                    .entry(self.string(ty.name))
+                    .or_default()
+                    .push(id);
             }
-            start += TYPE_SIZE + trailing(&ty).ok_or(BtfError::UnknownKind { id, kind: ty.kind })?;
+            start +=
+                TYPE_SIZE + trailing(&ty).ok_or(BtfError::UnknownKind { id, kind: ty.kind })?;
         }
         Ok(())
     }
@@ -133,11 +142,16 @@ impl<'a> Btf<'a> {
     ///
     /// Where the struct or the member does not exist, or the member is a bit field.
     pub fn offset(&self, name: &str, path: &str) -> Result<u32, BtfError> {
-        let candidates =
-            self.structs.get(name.as_bytes()).ok_or_else(|| BtfError::NoStruct(name.into()))?;
+        let candidates = self
+            .structs
+            .get(name.as_bytes())
+            .ok_or_else(|| BtfError::NoStruct(name.into()))?;
         let missing = || BtfError::NoMember(name.into(), path.into());
         // Where a name stands for several structs, the one that has the member is meant.
-        let bits = candidates.iter().find_map(|&id| self.path_bits(id, path)).ok_or_else(missing)?;
+        let bits = candidates
+            .iter()
+            .find_map(|&id| self.path_bits(id, path))
+            .ok_or_else(missing)?;
         if !bits.is_multiple_of(8) {
             return Err(BtfError::BitField(name.into(), path.into()));
         }
@@ -230,17 +244,25 @@ fn trailing(ty: &Type) -> Option<usize> {
 
 fn u16_at(bytes: &[u8], at: usize) -> Result<u16, BtfError> {
     let found = bytes.get(at..).and_then(<[u8]>::first_chunk);
-    found.map(|&two| u16::from_ne_bytes(two)).ok_or(BtfError::Truncated(at))
+    found
+        .map(|&two| u16::from_ne_bytes(two))
+        .ok_or(BtfError::Truncated(at))
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Result<u32, BtfError> {
     let found = bytes.get(at..).and_then(<[u8]>::first_chunk);
-    found.map(|&four| u32::from_ne_bytes(four)).ok_or(BtfError::Truncated(at))
+    found
+        .map(|&four| u32::from_ne_bytes(four))
+        .ok_or(BtfError::Truncated(at))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn size<T>(items: &[T]) -> u32 {
+        u32::try_from(items.len()).unwrap()
+    }
 
     /// Builds BTF by hand: types as they are pushed, strings by their offset.
     #[derive(Default)]
@@ -251,21 +273,25 @@ mod tests {
 
     impl Blob {
         fn new() -> Self {
-            Self { types: Vec::new(), strings: vec![0] }
+            Self {
+                types: Vec::new(),
+                strings: vec![0],
+            }
         }
 
         fn string(&mut self, text: &str) -> u32 {
             if text.is_empty() {
                 return 0;
             }
-            let offset = self.strings.len() as u32;
+            let offset = size(&self.strings);
             self.strings.extend_from_slice(text.as_bytes());
             self.strings.push(0);
             offset
         }
 
         fn words(&mut self, words: &[u32]) {
-            self.types.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+            self.types
+                .extend(words.iter().flat_map(|word| word.to_ne_bytes()));
         }
 
         fn int(&mut self) {
@@ -275,7 +301,7 @@ mod tests {
 
         fn group(&mut self, kind: u32, name: &str, members: &[(&str, u32, u32)]) {
             let name = self.string(name);
-            self.words(&[name, kind << 24 | members.len() as u32, 64]);
+            self.words(&[name, kind << 24 | size(members), 64]);
             for &(member, ty, bits) in members {
                 let member = self.string(member);
                 self.words(&[member, ty, bits]);
@@ -286,7 +312,7 @@ mod tests {
             let mut bytes = Vec::new();
             bytes.extend(MAGIC.to_ne_bytes());
             bytes.extend([1, 0]);
-            let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
+            let (types, strings) = (size(&self.types), size(&self.strings));
             for word in [24, 0, types, types, strings] {
                 bytes.extend(word.to_ne_bytes());
             }
@@ -303,7 +329,11 @@ mod tests {
         blob.group(kind::STRUCT, "", &[("c", 1, 0), ("d", 1, 32)]); // 2
         blob.group(kind::UNION, "", &[("b", 1, 0), ("", 2, 0)]); // 3
         blob.group(kind::STRUCT, "inner", &[("f", 1, 96)]); // 4
-        blob.group(kind::STRUCT, "outer", &[("a", 1, 0), ("", 3, 32), ("e", 6, 128)]); // 5
+        blob.group(
+            kind::STRUCT,
+            "outer",
+            &[("a", 1, 0), ("", 3, 32), ("e", 6, 128)],
+        ); // 5
         blob.words(&[0, kind::CONST << 24, 4]); // 6
         blob.finish()
     }
@@ -322,7 +352,10 @@ mod tests {
     fn what_is_missing_is_named() {
         let bytes = nested();
         let btf = Btf::parse(&bytes).unwrap();
-        assert_eq!(btf.offset("nobody", "a"), Err(BtfError::NoStruct("nobody".into())));
+        assert_eq!(
+            btf.offset("nobody", "a"),
+            Err(BtfError::NoStruct("nobody".into()))
+        );
         assert_eq!(
             btf.offset("outer", "e.g"),
             Err(BtfError::NoMember("outer".into(), "e.g".into()))
@@ -393,6 +426,9 @@ mod tests {
         };
         let btf = Btf::parse(&bytes).unwrap();
         assert!(btf.offset("task_struct", "files").unwrap() > 0);
-        assert!(btf.offset("sock", "__sk_common.skc_daddr").is_ok(), "in an anonymous union");
+        assert!(
+            btf.offset("sock", "__sk_common.skc_daddr").is_ok(),
+            "in an anonymous union"
+        );
     }
 }

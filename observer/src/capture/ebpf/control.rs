@@ -39,7 +39,8 @@ impl Handle {
         let one = 1u64.to_ne_bytes();
         // A bell that already rings may be full: then the probe is awake anyway.
         // SAFETY: the descriptor is open, and the buffer is eight readable bytes.
-        let _ringing = unsafe { libc::write(self.bell.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+        let _ringing =
+            unsafe { libc::write(self.bell.as_raw_fd(), one.as_ptr().cast(), one.len()) };
     }
 
     /// Short for [`Control::Stop`].
@@ -65,8 +66,13 @@ impl Receiver {
     pub(super) fn silence(&self) {
         let mut count = [0u8; 8];
         // SAFETY: the descriptor is open, and the buffer is eight writable bytes.
-        let _silent =
-            unsafe { libc::read(self.bell.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+        let _silent = unsafe {
+            libc::read(
+                self.bell.as_raw_fd(),
+                count.as_mut_ptr().cast(),
+                count.len(),
+            )
+        };
     }
 
     /// Readable when there are controls.
@@ -81,10 +87,19 @@ pub(super) fn channel() -> Result<(Handle, Receiver), ProbeError> {
     let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
     if fd < 0 {
         let source = std::io::Error::last_os_error();
-        return Err(ProbeError::Io { operation: "create an eventfd", source });
+        return Err(ProbeError::Io {
+            operation: "create an eventfd",
+            source,
+        });
     }
     // SAFETY: the descriptor is new, and nobody else owns it.
     let bell = Arc::new(unsafe { OwnedFd::from_raw_fd(fd) });
     let (sender, controls) = mpsc::channel();
-    Ok((Handle { controls: sender, bell: Arc::clone(&bell) }, Receiver { controls, bell }))
+    Ok((
+        Handle {
+            controls: sender,
+            bell: Arc::clone(&bell),
+        },
+        Receiver { controls, bell },
+    ))
 }

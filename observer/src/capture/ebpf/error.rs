@@ -38,7 +38,9 @@ pub enum ProbeError {
     #[error("a ring buffer of {0} bytes is no power of two of at least {SMALLEST_RING}")]
     RingSize(u32),
     /// The observer's pids are not the kernel's own.
-    #[error("the observer runs in a PID namespace of its own, where the kernel's pids mean nothing")]
+    #[error(
+        "the observer runs in a PID namespace of its own, where the kernel's pids mean nothing"
+    )]
     PidNamespace,
     /// The kernel wants capabilities that this process lacks.
     #[error("the kernel refuses BPF to this process, which lacks {missing}")]

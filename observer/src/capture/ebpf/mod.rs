@@ -10,10 +10,12 @@ mod btf;
 mod control;
 mod decode;
 mod error;
+mod log;
 mod offsets;
 mod platform;
 mod reader;
 mod streams;
+mod writers;
 
 use std::os::fd::AsFd;
 
@@ -28,8 +30,10 @@ use zerocopy::{FromZeros, IntoBytes};
 
 use crate::capture::{Clock, Loss, Pid};
 
+pub use assemble::Assembler;
 pub use btf::{Btf, BtfError};
 pub use control::{Control, Handle};
+pub use decode::Fault;
 pub use error::{OLDEST_KERNEL, ProbeError, SMALLEST_RING};
 
 /// The ring's size unless told otherwise, in bytes: holds 20 messages of 1 MB three times over.
@@ -67,12 +71,20 @@ pub struct Options {
     pub scope: Scope,
     /// The zero of all timestamps.
     pub clock: Clock,
+    /// What to do with the programs' own diagnostics, one line each. `None` compiles them out:
+    /// the verifier drops code that cannot run.
+    pub log: Option<fn(&str)>,
 }
 
 impl Options {
     /// The default ring, and time that counts from now.
     pub fn new(scope: Scope) -> Self {
-        Self { ring_bytes: DEFAULT_RING, scope, clock: Clock::start() }
+        Self {
+            ring_bytes: DEFAULT_RING,
+            scope,
+            clock: Clock::start(),
+            log: None,
+        }
     }
 }
 
@@ -84,6 +96,7 @@ pub struct Probe {
     ebpf: Ebpf,
     ring: RingBuf<MapData>,
     maps: Maps,
+    log: Option<log::Log>,
     clock: Clock,
     handle: Handle,
     control: control::Receiver,
@@ -118,14 +131,28 @@ impl Probe {
         let mut ebpf = EbpfLoader::new()
             .override_global("CONFIG", config.as_bytes(), true)
             .override_global("SYSCALLS", syscalls.as_slice(), true)
+            .override_global(aya_log::LEVEL, log::level(options), true)
             .map_max_entries("RING", ring_bytes)
             .load(OBJECT)
             .map_err(|error| load_error(error, ring_bytes))?;
         let maps = Maps::take(&mut ebpf)?;
         let ring = take(&mut ebpf, "RING")?;
         let (handle, control) = control::channel()?;
-        let links = Vec::new();
-        let mut probe = Self { links, ebpf, ring, maps, clock: options.clock, handle, control };
+        let log = options
+            .log
+            .map(|line| log::Log::open(&mut ebpf, line))
+            .transpose()?;
+        let (links, clock) = (Vec::new(), options.clock);
+        let mut probe = Self {
+            links,
+            ebpf,
+            ring,
+            maps,
+            log,
+            clock,
+            handle,
+            control,
+        };
         if let Scope::Pids(pids) = &options.scope {
             for &pid in pids {
                 probe.watch_pid(pid)?;
@@ -139,12 +166,20 @@ impl Probe {
 
     fn attach(&mut self, name: &'static str, tracepoint: &str) -> Result<(), ProbeError> {
         let failed = |error| program_error(name, error);
-        let program = self.ebpf.program_mut(name).ok_or(ProbeError::Missing(name))?;
+        let program = self
+            .ebpf
+            .program_mut(name)
+            .ok_or(ProbeError::Missing(name))?;
         let program: &mut RawTracePoint = program.try_into().map_err(failed)?;
         program.load().map_err(failed)?;
         let link = program.attach(tracepoint).map_err(failed)?;
         self.links.push(program.take_link(link).map_err(failed)?);
         Ok(())
+    }
+
+    /// The tracepoints that the probe attaches to, for the log.
+    pub fn hooks() -> impl Iterator<Item = &'static str> {
+        PROGRAMS.iter().map(|&(_, tracepoint)| tracepoint)
     }
 
     /// Watches a process, and all that it starts from now on.
@@ -179,7 +214,10 @@ impl Probe {
 
     /// How often the kernel skipped a program because it was running already on that CPU.
     fn missed_runs(&self) -> u64 {
-        let fds = self.ebpf.programs().filter_map(|(_, program)| program.fd().ok());
+        let fds = self
+            .ebpf
+            .programs()
+            .filter_map(|(_, program)| program.fd().ok());
         fds.map(|fd| platform::missed_runs(fd.as_fd())).sum()
     }
 }
@@ -196,7 +234,14 @@ impl Maps {
     }
 
     fn watch(&mut self, pid: Pid) -> Result<(), ProbeError> {
-        self.scope.insert(pid.0, 1, 0).map_err(map_error("add to", "SCOPE"))
+        self.scope
+            .insert(pid.0, 1, 0)
+            .map_err(map_error("add to", "SCOPE"))
+    }
+
+    /// The watched processes; empty where the whole machine is watched.
+    fn watched(&self) -> Vec<Pid> {
+        self.scope.keys().filter_map(Result::ok).map(Pid).collect()
     }
 
     fn unwatch(&mut self, pid: Pid) {
@@ -206,7 +251,9 @@ impl Maps {
 
     fn give_up(&mut self, key: StreamKey) -> Result<(), ProbeError> {
         let key: [u8; size_of::<StreamKey>()] = zerocopy::transmute!(key);
-        self.given_up.insert(key, 1, 0).map_err(map_error("add to", "GIVEN_UP"))
+        self.given_up
+            .insert(key, 1, 0)
+            .map_err(map_error("add to", "GIVEN_UP"))
     }
 
     fn forget(&mut self, key: StreamKey) {
@@ -224,11 +271,16 @@ impl Maps {
     /// Every stream that the kernel knows.
     fn all_streams(&self) -> Vec<(StreamKey, StreamState)> {
         let known = self.streams.iter().filter_map(Result::ok);
-        known.map(|(key, state)| (zerocopy::transmute!(key), zerocopy::transmute!(state))).collect()
+        known
+            .map(|(key, state)| (zerocopy::transmute!(key), zerocopy::transmute!(state)))
+            .collect()
     }
 
     fn counters(&self) -> Result<Loss, ProbeError> {
-        let cpus = self.counters.get(&0, 0).map_err(map_error("read", "COUNTERS"))?;
+        let cpus = self
+            .counters
+            .get(&0, 0)
+            .map_err(map_error("read", "COUNTERS"))?;
         Ok(cpus.iter().fold(Loss::default(), |sum, &cpu| {
             let cpu: Counters = zerocopy::transmute!(cpu);
             Loss {
@@ -244,7 +296,9 @@ impl Maps {
 
     fn set_asleep(&mut self, asleep: bool) -> Result<(), ProbeError> {
         let flag = u32::from(asleep);
-        self.reader_asleep.set(0, flag, 0).map_err(map_error("write", "READER_ASLEEP"))
+        self.reader_asleep
+            .set(0, flag, 0)
+            .map_err(map_error("write", "READER_ASLEEP"))
     }
 }
 
@@ -273,7 +327,11 @@ fn map_error(
     operation: &'static str,
     map: &'static str,
 ) -> impl Fn(aya::maps::MapError) -> ProbeError {
-    move |source| ProbeError::Map { operation, map, source: Box::new(source) }
+    move |source| ProbeError::Map {
+        operation,
+        map,
+        source: Box::new(source),
+    }
 }
 
 /// Says in our words why the object could not be loaded.
@@ -293,17 +351,29 @@ fn load_error(error: EbpfError, ring_bytes: u32) -> ProbeError {
 /// Says in our words why a program could not be loaded or attached.
 fn program_error(program: &'static str, error: ProgramError) -> ProbeError {
     match error {
-        ProgramError::LoadError { io_error: source, verifier_log } => {
+        ProgramError::LoadError {
+            io_error: source,
+            verifier_log,
+        } => {
             let log = verifier_log.to_string();
             let silent = log.trim().is_empty() && source.raw_os_error() == Some(libc::EPERM);
             match platform::missing_capabilities() {
                 Some(missing) if silent => ProbeError::NotPermitted { missing, source },
-                None if silent => {
-                    ProbeError::Lockdown { program, lockdown: platform::lockdown(), source }
-                }
-                _ => ProbeError::Rejected { program, log, source },
+                None if silent => ProbeError::Lockdown {
+                    program,
+                    lockdown: platform::lockdown(),
+                    source,
+                },
+                _ => ProbeError::Rejected {
+                    program,
+                    log,
+                    source,
+                },
             }
         }
-        source => ProbeError::Attach { program, source: Box::new(source) },
+        source => ProbeError::Attach {
+            program,
+            source: Box::new(source),
+        },
     }
 }

@@ -7,6 +7,9 @@ use observer_ebpf::syscall::{Arch, RegisterNames};
 
 use super::btf::{Btf, BtfError};
 
+/// The size of a register in `struct pt_regs`, in bytes.
+const REGISTER_SIZE: u32 = 8;
+
 /// Looks up every offset of [`Offsets`].
 ///
 /// # Errors
@@ -69,12 +72,15 @@ pub(super) fn offsets(btf: &Btf<'_>, arch: Arch) -> Result<Offsets, BtfError> {
 /// Where the kernel's `struct pt_regs` has no such member.
 pub(super) fn registers(btf: &Btf<'_>, arch: Arch) -> Result<Registers, BtfError> {
     let names = RegisterNames::of(arch);
-    let place = |(member, index): (&str, u32)| {
-        Ok(btf.offset("pt_regs", member)? + index * size_of::<u64>() as u32)
-    };
+    let place =
+        |(member, index): (&str, u32)| Ok(btf.offset("pt_regs", member)? + index * REGISTER_SIZE);
     let mut arguments = [ABSENT; 6];
     for (argument, name) in arguments.iter_mut().zip(names.arguments) {
         *argument = place(name)?;
     }
-    Ok(Registers { number: place(names.number)?, compat_mask: names.compat_mask, arguments })
+    Ok(Registers {
+        number: place(names.number)?,
+        compat_mask: names.compat_mask,
+        arguments,
+    })
 }

@@ -17,7 +17,10 @@ const CAP_BPF: u32 = 39;
 
 /// The kernel's type information.
 pub(super) fn kernel_btf() -> Result<Vec<u8>, ProbeError> {
-    fs::read(BTF_PATH).map_err(|source| ProbeError::NoBtf { path: BTF_PATH, source })
+    fs::read(BTF_PATH).map_err(|source| ProbeError::NoBtf {
+        path: BTF_PATH,
+        source,
+    })
 }
 
 /// Refuses a kernel that is too old. One whose release cannot be read is given a try.
@@ -50,7 +53,9 @@ fn version(release: &str) -> Option<(u32, u32)> {
 /// The capabilities that loading takes and this process lacks; `None` where it has them all.
 pub(super) fn missing_capabilities() -> Option<String> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))?;
     missing_of(u64::from_str_radix(effective.trim(), 16).ok()?)
 }
 
@@ -60,15 +65,20 @@ fn missing_of(effective: u64) -> Option<String> {
         return None;
     }
     let wanted = [(CAP_BPF, "CAP_BPF"), (CAP_PERFMON, "CAP_PERFMON")];
-    let missing: Vec<_> =
-        wanted.iter().filter(|(capability, _)| !has(*capability)).map(|(_, name)| *name).collect();
+    let missing: Vec<_> = wanted
+        .iter()
+        .filter(|(capability, _)| !has(*capability))
+        .map(|(_, name)| *name)
+        .collect();
     (!missing.is_empty()).then(|| missing.join(" and "))
 }
 
 /// The kernel's lockdown mode, such as `integrity`.
 pub(super) fn lockdown() -> String {
     let modes = fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
-    let chosen = modes.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    let chosen = modes
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
     chosen.map_or("unknown", |(mode, _)| mode).into()
 }
 
@@ -81,7 +91,11 @@ pub(super) fn missed_runs(program: BorrowedFd<'_>) -> u64 {
 }
 
 fn parse_misses(info: &str) -> Option<u64> {
-    info.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
+    info.lines()
+        .find_map(|line| line.strip_prefix("recursion_misses:"))?
+        .trim()
+        .parse()
+        .ok()
 }
 
 #[cfg(test)]

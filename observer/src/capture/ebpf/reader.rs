@@ -13,13 +13,12 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use observer_ebpf::wire::{StreamKey, StreamState};
 use tokio::sync::mpsc::Sender;
 
-use crate::capture::{
-    CaptureEvent, Captured, Loss, Pid, ProcessChange, ProcessEvent, Timestamp,
-};
+use crate::capture::{CaptureEvent, Captured, Loss, Pid, ProcessChange, ProcessEvent, Timestamp};
 
 use super::assemble::Assembler;
-use super::decode::{arguments, decode};
-use super::streams::key;
+use super::decode::arguments;
+use super::streams::{id, key};
+use super::writers::Writers;
 use super::{Control, Probe, ProbeError};
 
 /// How long the reader lets records gather while there is traffic. The programs do not wake it
@@ -102,6 +101,9 @@ impl Reader {
             if self.drain().is_err() {
                 return Ok(Err(Gone));
             }
+            if let Some(log) = &mut self.probe.log {
+                log.flush();
+            }
             let now = self.probe.clock.now();
             self.assembler.handle_timeout(now, &mut self.batch);
             if now.since(self.last_chores) >= CHORES_EVERY {
@@ -138,15 +140,17 @@ impl Reader {
 
     /// Takes in every record that is in the ring.
     fn drain(&mut self) -> Result<(), Gone> {
+        let mut any = false;
         loop {
             let before = self.batch.len();
-            let Some(item) = self.probe.ring.next() else { return Ok(()) };
-            match decode(&item) {
-                Ok(record) => self.assembler.handle_record(record, &mut self.batch),
-                Err(_) => self.faults += 1,
-            }
+            let Some(item) = self.probe.ring.next() else {
+                break;
+            };
+            let taken = self.assembler.handle_bytes(&item, &mut self.batch);
+            self.faults += u64::from(taken.is_err());
+            // Gives the record's room in the ring back.
             drop(item);
-            self.last_record = self.probe.clock.now();
+            any = true;
             for captured in &mut self.batch[before..] {
                 complete(captured);
                 self.batch_bytes += content_len(captured);
@@ -155,6 +159,10 @@ impl Reader {
                 self.deliver()?;
             }
         }
+        if any {
+            self.last_record = self.probe.clock.now();
+        }
+        Ok(())
     }
 
     /// Hands the batch on; waits where the pipeline is slow.
@@ -163,7 +171,9 @@ impl Reader {
         if self.batch.is_empty() {
             return Ok(());
         }
-        self.events.blocking_send(std::mem::take(&mut self.batch)).map_err(|_| Gone)
+        self.events
+            .blocking_send(std::mem::take(&mut self.batch))
+            .map_err(|_| Gone)
     }
 
     /// Looks for losses that no record tells of.
@@ -171,24 +181,56 @@ impl Reader {
         if let Some((_, streams)) = self.snapshot.take_if(|(at, _)| now.since(*at) >= SETTLE) {
             self.reconcile(now, &streams);
         }
+        if self.assembler.streams.is_crowded() {
+            self.assembler
+                .streams
+                .retain(&self.probe.maps.all_streams());
+        }
         let loss = self.counters()?;
         if grew(&self.loss, &loss) {
-            self.snapshot.get_or_insert_with(|| (now, self.probe.maps.all_streams()));
-            self.batch.push(Captured { at: now, event: CaptureEvent::Loss(loss) });
+            self.snapshot
+                .get_or_insert_with(|| (now, self.probe.maps.all_streams()));
+            self.batch.push(Captured {
+                at: now,
+                event: CaptureEvent::Loss(loss),
+            });
         }
         self.loss = loss;
-        for key in self.assembler.streams.suspects(now) {
-            if let Some(state) = self.probe.maps.stream(key) {
-                self.assembler.streams.judge(now, key, &state, &mut self.batch);
+        self.look_for_unseen_writes(now);
+        Ok(())
+    }
+
+    fn look_for_unseen_writes(&mut self, now: Timestamp) {
+        // The kernel is asked before and after: a write that has come or gone in between, or that
+        // somebody is still in, may account for the bytes.
+        let suspects: Vec<_> = self
+            .assembler
+            .streams
+            .suspects(now)
+            .into_iter()
+            .filter_map(|key| Some((key, self.probe.maps.stream(key)?)))
+            .collect();
+        if suspects.is_empty() {
+            return;
+        }
+        let writers = Writers::find(&self.probe.maps.watched());
+        for (key, state) in suspects {
+            if writers.may_be_writing_to(id(key)) || self.probe.maps.stream(key) != Some(state) {
+                self.assembler.streams.acquit(now, key);
+            } else {
+                self.assembler
+                    .streams
+                    .judge(now, key, &state, &mut self.batch);
             }
         }
-        Ok(())
     }
 
     fn reconcile(&mut self, now: Timestamp, streams: &[(StreamKey, StreamState)]) {
         for (key, state) in streams {
             if !self.assembler.streams.has_given_up(*key) {
-                self.assembler.streams.reconcile(now, *key, state, &mut self.batch);
+                self.assembler
+                    .streams
+                    .reconcile(now, *key, state, &mut self.batch);
             }
         }
     }
@@ -219,7 +261,10 @@ impl Reader {
         let millis = u16::try_from(timeout.as_millis() + 1).unwrap_or(u16::MAX);
         match poll(&mut fds, PollTimeout::from(millis)) {
             Ok(_) | Err(nix::Error::EINTR) => Ok(()),
-            Err(errno) => Err(ProbeError::Io { operation: "poll the ring", source: errno.into() }),
+            Err(errno) => Err(ProbeError::Io {
+                operation: "poll the ring",
+                source: errno.into(),
+            }),
         }
     }
 
@@ -233,10 +278,14 @@ impl Reader {
             return Ok(Err(Gone));
         }
         let now = self.probe.clock.now();
-        self.assembler.handle_timeout(now + Duration::from_secs(1), &mut self.batch);
+        self.assembler
+            .handle_timeout(now + Duration::from_secs(1), &mut self.batch);
         self.reconcile(now, &streams);
         let loss = self.counters()?;
-        self.batch.push(Captured { at: now, event: CaptureEvent::Loss(loss) });
+        self.batch.push(Captured {
+            at: now,
+            event: CaptureEvent::Loss(loss),
+        });
         Ok(self.deliver())
     }
 
@@ -265,8 +314,10 @@ fn content_len(captured: &Captured) -> usize {
 /// The kernel reports the path that was executed; for a script the program is its interpreter,
 /// and links are not followed. `/proc` knows better, as long as it is still the same program.
 fn complete(captured: &mut Captured) {
-    if let CaptureEvent::Process(ProcessEvent { pid, change: ProcessChange::Exec { exe, argv } }) =
-        &mut captured.event
+    if let CaptureEvent::Process(ProcessEvent {
+        pid,
+        change: ProcessChange::Exec { exe, argv },
+    }) = &mut captured.event
         && let Some(found) = executable(*pid, argv)
     {
         *exe = Some(found);
@@ -277,6 +328,10 @@ fn executable(Pid(pid): Pid, argv: &[String]) -> Option<String> {
     let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let cmdline = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let current = arguments(&cmdline);
-    current.iter().zip(argv).all(|(a, b)| a.starts_with(b.as_str())).then_some(())?;
+    current
+        .iter()
+        .zip(argv)
+        .all(|(a, b)| a.starts_with(b.as_str()))
+        .then_some(())?;
     Some(path.to_string_lossy().into_owned())
 }

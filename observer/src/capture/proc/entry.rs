@@ -67,6 +67,16 @@ impl Process {
         })
     }
 
+    /// What it calls itself, or is: never empty where anything is known of it.
+    pub fn name(&self) -> &str {
+        let own = self
+            .argv
+            .first()
+            .map(String::as_str)
+            .filter(|name| !name.is_empty());
+        file_name(own.or(self.exe.as_deref()).unwrap_or("?"))
+    }
+
     /// The names under which a user may ask for it: of its executable, of the program that it
     /// calls itself, of the script or module that it interprets. Not the kernel's `comm`, which
     /// is cut at 15 bytes and often a thread's.

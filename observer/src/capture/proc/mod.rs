@@ -192,13 +192,17 @@ impl Snapshot {
     }
 }
 
+/// One running process.
+pub fn process(pid: Pid) -> Option<Process> {
+    Process::read(Path::new("/proc"), pid)
+}
+
 /// This process's ancestors, nearest first, with their executables.
 pub(super) fn ancestors() -> impl Iterator<Item = (Pid, Option<String>)> {
-    let read = |pid| Process::read(Path::new("/proc"), pid);
-    let mut next = read(Pid(std::process::id())).and_then(|process| process.ppid);
+    let mut next = process(Pid(std::process::id())).and_then(|process| process.ppid);
     std::iter::from_fn(move || {
         let pid = next?;
-        let process = read(pid)?;
+        let process = process(pid)?;
         next = process.ppid;
         Some((pid, process.exe))
     })
@@ -207,7 +211,7 @@ pub(super) fn ancestors() -> impl Iterator<Item = (Pid, Option<String>)> {
 /// The peers of sockets in the other network namespaces that processes live in. A namespace that
 /// we may not enter is left out, as are its processes' sockets.
 fn foreign_peers(proc: &Path, processes: &BTreeMap<Pid, Process>) -> BTreeMap<u64, u64> {
-    let own = Process::read(proc, Pid(std::process::id())).and_then(|process| process.net);
+    let own = process(Pid(std::process::id())).and_then(|process| process.net);
     let mut asked = BTreeSet::new();
     let mut peers = BTreeMap::new();
     for (&pid, process) in processes {

@@ -107,6 +107,11 @@ impl InheritedSignals {
         Self { mask, ignored }
     }
 
+    /// Whether a signal was ignored.
+    pub fn ignores(&self, signal: Signal) -> bool {
+        self.ignored.contains(&signal)
+    }
+
     /// System calls only.
     fn restore(&self) -> nix::Result<()> {
         for &signal in &self.ignored {
@@ -285,6 +290,22 @@ impl Child {
             WaitStatus::Stopped(..) => ChildChange::Stopped,
             _ => ChildChange::None,
         })
+    }
+
+    /// Waits until it has ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`poll`](Self::poll).
+    pub fn wait(&self) -> io::Result<Fate> {
+        loop {
+            match waitpid(self.raw(), None) {
+                Ok(WaitStatus::Exited(_, code)) => return Ok(Fate::Code(code)),
+                Ok(WaitStatus::Signaled(_, signal, _)) => return Ok(Fate::Signal(signal as i32)),
+                Ok(_) | Err(nix::Error::EINTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
     }
 
     /// Sends it a signal. One that has ended gets none.

@@ -1,3 +1,5 @@
+//! What becomes of a command that is started: its status, its signals, its user, what it inherits.
+
 use std::fs;
 use std::time::{Duration, Instant};
 

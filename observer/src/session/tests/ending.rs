@@ -84,6 +84,66 @@ fn what_was_written_last_comes_before_the_end() {
 }
 
 #[test]
+fn a_child_that_outlives_the_server_does_not_keep_it() {
+    let (mut world, _, _, server, wire) = connected(false);
+    world.spawn(server);
+    world.exit(server);
+    world.wait(SECOND);
+    assert_eq!(world.log(), [""; 0], "the child may hold the streams");
+    world.eof(wire.stdout);
+    world.wait(SECOND);
+    assert_eq!(world.log(), ["1 Server eof", "1 close"]);
+}
+
+#[test]
+fn what_fails_right_after_the_end_is_still_told() {
+    let (mut world, host, _, server, wire) = connected(false);
+    world.exit(server);
+    world.eof(wire.stdout);
+    world.event(CaptureEvent::Refused {
+        stream: wire.stdin,
+        writer: host,
+    });
+    world.wait(SECOND);
+    assert_eq!(world.log(), ["1 Server eof", "1 Client refused", "1 close"]);
+}
+
+#[test]
+fn a_refused_write_ends_a_direction() {
+    let (mut world, host, _, _, wire) = connected(false);
+    world.eof(wire.stdout);
+    world.wait(SECOND);
+    assert_eq!(world.log(), ["1 Server eof"]);
+    world.event(CaptureEvent::Refused {
+        stream: wire.stdin,
+        writer: host,
+    });
+    world.wait(SECOND);
+    assert_eq!(world.log()[1..], ["1 Client refused", "1 close"]);
+}
+
+#[test]
+fn ids_that_nobody_answers_cost_nothing() {
+    let mut world = World::new();
+    let host = world.spawn(1);
+    let wire = world.wire();
+    for round in 0..100 {
+        let lines: String = (0..100).map(|id| call(round * 100 + id) + "\n").collect();
+        world.write(host, wire.stdin, 20, lines);
+        world.wait(MILLISECOND);
+        world.outputs.clear();
+    }
+    let connection = world
+        .session
+        .connections
+        .values()
+        .next()
+        .expect("a connection");
+    assert_eq!(connection.asked.len(), 64);
+    assert_eq!(world.session.streams[&wire.stdin].delivery.waiting(), 1024);
+}
+
+#[test]
 fn a_connection_that_ends_before_it_opens_is_shown_all_the_same() {
     let mut world = World::new();
     let host = world.spawn(1);
@@ -118,6 +178,15 @@ fn the_end_of_the_capture_shows_what_was_held() {
             "1 Server result 0"
         ]
     );
+}
+
+#[test]
+fn the_end_of_the_capture_concludes_from_deaths() {
+    let (mut world, host, _, server, _) = connected(false);
+    world.exit(server);
+    world.exit(host);
+    world.finish();
+    assert_eq!(world.log(), ["1 Client eof", "1 Server eof", "1 close"]);
 }
 
 #[test]

@@ -4,4 +4,5 @@ mod ending;
 mod pairing;
 mod properties;
 mod reading;
+mod recognising;
 mod world;

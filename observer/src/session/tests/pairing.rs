@@ -1,8 +1,7 @@
 //! Which streams become which connection.
 
 use super::world::{INIT, MILLISECOND, SECOND, World, call, result};
-use crate::capture::{CaptureEvent, End, Pid, StreamKind};
-use crate::session::Event;
+use crate::capture::{End, StreamKind};
 
 #[test]
 fn a_host_and_a_server_over_pipes() {
@@ -42,15 +41,10 @@ fn an_answer_that_is_recorded_before_anything_else_waits() {
         world.log(),
         [
             "1 open 10 11 by 2",
-            "1 Client initialize 0",
-            "1 Server result 0"
+            "1 Server result 0",
+            "1 Client initialize 0"
         ]
     );
-    let times: Vec<_> = (world.observed())
-        .filter(|observed| matches!(observed.event, Event::Message { .. }))
-        .map(|observed| observed.at)
-        .collect();
-    assert!(times[1] < times[0], "each keeps its own time");
 }
 
 #[test]
@@ -98,11 +92,10 @@ fn wrappers_hold_the_descriptors_and_are_nobody() {
     assert_eq!(
         world.log(),
         [
-            "1 open 10 13 by 1",
-            "1 Client gap 0+? MidStream",
-            "1 Client tools/call 1",
             "1 open 10 13 by 2",
+            "1 Client gap 0+? MidStream",
             "1 Server gap 0+? MidStream",
+            "1 Client tools/call 1",
             "1 Server result 1",
         ]
     );
@@ -187,6 +180,61 @@ fn a_server_that_never_reads_still_shows_the_request() {
 }
 
 #[test]
+fn a_server_that_speaks_before_anybody_read_waits_for_its_client() {
+    let mut world = World::new();
+    let host = world.spawn(1);
+    let (one, other) = (world.spawn(host), world.spawn(host));
+    let log = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}";
+    let (first, second) = (world.wire(), world.wire());
+    world.write(one, first.stdout, 5, format!("{log}\n"));
+    world.write(other, second.stdout, 5, format!("{log}\n"));
+    world.read(host, first.stdout, 21);
+    world.read(host, second.stdout, 21);
+    world.ask(host, one, first, INIT);
+    world.ask(host, other, second, INIT);
+    world.write(other, second.stdout, 5, format!("{}\n", result(0)));
+    assert_eq!(
+        world.log(),
+        [
+            "1 open 10 11 by 2",
+            "1 Server notifications/message",
+            "1 Client initialize 0",
+            "2 open 10 12 by 2",
+            "2 Server notifications/message",
+            "2 Client initialize 0",
+            "2 Server result 0",
+        ]
+    );
+}
+
+#[test]
+fn a_client_that_speaks_long_after_the_server_joins_its_connection() {
+    let mut world = World::new();
+    let host = world.spawn(1);
+    let (one, other) = (world.spawn(host), world.spawn(host));
+    let log = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}";
+    let (first, second) = (world.wire(), world.wire());
+    world.answer(one, host, first, log);
+    world.answer(other, host, second, log);
+    world.wait(5 * SECOND);
+    world.ask(host, other, second, &call(1));
+    world.ask(host, one, first, &call(1));
+    assert_eq!(
+        world.log(),
+        [
+            "1 open 10 11 by 1",
+            "1 Server notifications/message",
+            "2 open 10 12 by 1",
+            "2 Server notifications/message",
+            "2 open 10 12 by 2",
+            "2 Client tools/call 1",
+            "1 open 10 11 by 2",
+            "1 Client tools/call 1",
+        ]
+    );
+}
+
+#[test]
 fn a_host_that_never_reads_its_answer_still_shows_it() {
     let mut world = World::new();
     let host = world.spawn(1);
@@ -227,6 +275,41 @@ fn a_filter_behind_the_server_is_seen_through() {
 }
 
 #[test]
+fn a_filter_before_the_server_is_no_connection_of_its_own() {
+    for filters_both in [false, true] {
+        let mut world = World::new();
+        let host = world.spawn(1);
+        let shell = world.spawn(host);
+        let tee = world.spawn(shell);
+        let server = world.spawn(shell);
+        let log = world.spawn(shell);
+        let wire = world.wire();
+        let (before, behind) = (world.pipe(), world.pipe());
+        world.ask(host, tee, wire, INIT);
+        world.write(tee, before, 1, format!("{INIT}\n"));
+        world.read(server, before, 0);
+        if filters_both {
+            world.write(server, behind, 1, format!("{}\n", result(0)));
+            world.read(log, behind, 0);
+            world.answer(log, host, wire, &result(0));
+        } else {
+            world.answer(server, host, wire, &result(0));
+        }
+        world.wait(2 * SECOND);
+        assert_eq!(
+            world.log(),
+            [
+                "1 open 10 12 by 1",
+                "1 Client initialize 0",
+                "1 open 10 12 by 2",
+                "1 Server result 0",
+            ]
+        );
+        assert!(world.gave_up(before));
+    }
+}
+
+#[test]
 fn answers_of_a_stranger_are_not_taken() {
     let mut world = World::new();
     let host = world.spawn(1);
@@ -253,6 +336,61 @@ fn a_host_may_write_and_read_in_two_processes() {
 }
 
 #[test]
+fn a_pipeline_of_a_shell_is_a_host_of_two_processes() {
+    let mut world = World::new();
+    let shell = world.spawn(1);
+    let printf = world.spawn(shell);
+    let server = world.spawn(shell);
+    let jq = world.spawn(shell);
+    let wire = world.wire();
+    world.ask(printf, server, wire, INIT);
+    world.answer(server, jq, wire, &result(0));
+    world.wait(SECOND);
+    assert_eq!(world.log()[2..], ["1 open 11 12 by 2", "1 Server result 0"]);
+}
+
+#[test]
+fn what_the_server_says_to_others_is_not_its_answer() {
+    let mut world = World::new();
+    let host = world.spawn(1);
+    let server = world.spawn(host);
+    let collector = world.spawn(1);
+    let (wire, log) = (world.wire(), world.pipe());
+    world.ask(host, server, wire, INIT);
+    let message = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n";
+    world.write(server, log, 5, message);
+    world.read(collector, log, 0);
+    world.wait(2 * SECOND);
+    world.answer(server, host, wire, &result(0));
+    let log = world.log();
+    let answered = log.iter().filter(|line| line.starts_with("1 Server"));
+    assert_eq!(
+        answered.collect::<Vec<_>>(),
+        ["1 Server result 0"],
+        "{log:?}"
+    );
+}
+
+#[test]
+fn an_answer_that_comes_late_is_paired_late() {
+    let mut world = World::new();
+    let writer = world.spawn(1);
+    let reader = world.spawn(1);
+    let server = world.spawn(writer);
+    let wire = world.wire();
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    world.answer(server, reader, wire, ping);
+    world.wait(5 * SECOND);
+    world.ask(writer, server, wire, &call(3));
+    assert_eq!(world.log().len(), 2);
+    world.answer(server, reader, wire, &result(3));
+    assert_eq!(
+        world.log()[2..],
+        ["1 open 10 12 by 2", "1 Server ping 1", "1 Server result 3"]
+    );
+}
+
+#[test]
 fn stderr_is_never_the_answer_even_if_it_repeats_it() {
     let mut world = World::new();
     let host = world.spawn(1);
@@ -265,88 +403,6 @@ fn stderr_is_never_the_answer_even_if_it_repeats_it() {
     assert_eq!(world.log().len(), 2);
     world.answer(server, host, wire, &result(0));
     assert_eq!(world.log()[2..], ["1 open 10 11 by 2", "1 Server result 0"]);
-}
-
-#[test]
-fn a_banner_on_stdout_is_noise_of_the_connection() {
-    let mut world = World::new();
-    let host = world.spawn(1);
-    let server = world.spawn(host);
-    let wire = world.wire();
-    world.write(server, wire.stdout, 1, "Server v1 ready\n");
-    world.read(host, wire.stdout, 21);
-    world.ask(host, server, wire, INIT);
-    assert_eq!(
-        world.log(),
-        [
-            "1 open 10 11 by 2",
-            "1 Client initialize 0",
-            "1 Server Text 16"
-        ],
-    );
-}
-
-#[test]
-fn attached_in_the_middle_the_server_speaks_first() {
-    let mut world = World::new();
-    let host = world.spawn(1);
-    let server = world.spawn(host);
-    let wire = world.wire();
-    world.holds(server, wire.stdin, End::Reader, 0);
-    world.holds(server, wire.stdout, End::Writer, 1);
-    world.holds(host, wire.stdin, End::Writer, 20);
-    world.holds(host, wire.stdout, End::Reader, 21);
-    let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{}}"#;
-    world.write(
-        server,
-        wire.stdout,
-        1,
-        format!("f a message\"}}\n{progress}\n"),
-    );
-    assert_eq!(
-        world.log(),
-        [
-            "1 open 10 11 by 1",
-            "1 Server gap 0+? MidStream",
-            "1 Server gap 0+14 MidStream",
-            "1 Server notifications/progress",
-            "1 open 10 11 by 2",
-            "1 Client gap 0+? MidStream",
-        ]
-    );
-    world.ask(host, server, wire, &call(7));
-    assert_eq!(
-        world.log().last().map(String::as_str),
-        Some("1 Client tools/call 7")
-    );
-}
-
-#[test]
-fn a_new_server_process_is_a_new_connection() {
-    let mut world = World::new();
-    let host = world.spawn(1);
-    for number in 1..=2 {
-        let server = world.spawn(host);
-        let wire = world.wire();
-        world.ask(host, server, wire, INIT);
-        world.answer(server, host, wire, &result(0));
-        let last = world.log().last().cloned();
-        assert_eq!(last, Some(format!("{number} Server result 0")));
-    }
-}
-
-#[test]
-fn a_pid_used_again_is_not_the_old_party() {
-    let mut world = World::new();
-    let host = world.spawn(1);
-    let server = world.spawn(host);
-    let wire = world.wire();
-    world.ask(host, server, wire, INIT);
-    world.exit(server);
-    let elsewhere = world.pipe();
-    world.write(server, elsewhere, 1, format!("{}\n", result(0)));
-    world.read(host, elsewhere, 30);
-    assert_eq!(world.log().len(), 2, "the pid is another process now");
 }
 
 #[test]
@@ -370,44 +426,4 @@ fn a_process_that_talks_to_itself_needs_answers_to_be_paired() {
             "1 Server result 0"
         ]
     );
-}
-
-#[test]
-fn other_protocols_are_given_up() {
-    let mut world = World::new();
-    let editor = world.spawn(1);
-    let server = world.spawn(editor);
-    let wire = world.wire();
-    world.write(
-        editor,
-        wire.stdin,
-        20,
-        "Content-Length: 2\r\n\r\n{}Content-Length: 2\r\n",
-    );
-    assert!(world.gave_up(wire.stdin));
-    for index in 0..65 {
-        let line = format!(r#"{{"jsonrpc":"2.0","id":{index},"method":"session/prompt"}}"#);
-        world.write(server, wire.stdout, 1, line + "\n");
-    }
-    assert!(world.gave_up(wire.stdout));
-    world.write(server, wire.stderr, 2, "log\n".repeat(20_000));
-    assert!(world.gave_up(wire.stderr));
-    world.exit(server);
-    world.wait(SECOND);
-    assert!(world.forgot(wire.stdout) && world.forgot(wire.stderr));
-    assert_eq!(world.log(), [""; 0]);
-}
-
-#[test]
-fn an_unknown_reader_makes_no_panic() {
-    let mut world = World::new();
-    let stream = world.pipe();
-    world.event(CaptureEvent::Read {
-        stream,
-        end: u64::MAX,
-        reader: Pid(0),
-        fd: None,
-    });
-    world.event(CaptureEvent::Eof { stream });
-    world.finish();
 }

@@ -16,27 +16,45 @@ const LISTED: usize = 100;
 /// A finding's sentence and its evidence are cut to this many characters.
 const LIMIT: usize = 400;
 
+/// A request's id is cut to this many characters.
+const ID: usize = 40;
+
+/// Sentences are wrapped at this column.
+const WIDTH: usize = 100;
+
 /// The findings that stand.
 #[derive(Debug, Default)]
 pub(super) struct Standing {
-    /// By number: severity, and the line at the end.
-    lines: BTreeMap<u32, (Severity, String)>,
+    /// By number.
+    listed: BTreeMap<u32, Listed>,
     /// How many more there are.
     unlisted: u64,
+}
+
+/// What is listed of a finding.
+#[derive(Debug)]
+struct Listed {
+    severity: Severity,
+    heading: String,
+    message: String,
 }
 
 impl Standing {
     /// Takes a finding, which may take the place of another.
     pub(super) fn handle_finding(&mut self, finding: &Finding) {
         if let Some(earlier) = finding.supersedes {
-            self.lines.remove(&earlier);
+            self.listed.remove(&earlier);
         }
-        if self.lines.len() >= LISTED {
+        if self.listed.len() >= LISTED {
             self.unlisted += 1;
             return;
         }
-        self.lines
-            .insert(finding.number, (finding.severity, sentence(finding)));
+        let listed = Listed {
+            severity: finding.severity,
+            heading: heading(finding),
+            message: observed(&finding.message, LIMIT),
+        };
+        self.listed.insert(finding.number, listed);
     }
 
     /// What the log amounts to.
@@ -56,12 +74,17 @@ impl Standing {
             "  calls     {}",
             outcomes(calls, &summary.calls, palette)
         );
-        let _ = writeln!(
-            out,
-            "  traffic   {}, {}",
-            count(summary.messages, "message"),
-            size(summary.bytes)
-        );
+        let _ = match summary.messages {
+            // Silence is no success: perhaps nothing of the scope speaks MCP over stdio.
+            0 => writeln!(
+                out,
+                "  traffic   {warning}no MCP message was seen{warning:#}"
+            ),
+            messages => {
+                let (messages, bytes) = (count(messages, "message"), size(summary.bytes));
+                writeln!(out, "  traffic   {messages}, {bytes}")
+            }
+        };
         let _ = match (summary.complete, summary.gaps) {
             (true, _) => writeln!(out, "  evidence  {good}complete{good:#}"),
             (false, gaps) => {
@@ -77,13 +100,14 @@ impl Standing {
             0 => writeln!(out, "  findings  {good}none{good:#}"),
             _ => writeln!(out, "  findings  {}", severities(summary)),
         };
-        for (number, (severity, line)) in &self.lines {
-            let style = palette.severity(*severity);
-            let word = severity.word();
+        for (number, listed) in &self.listed {
+            let style = palette.severity(listed.severity);
+            let (word, heading) = (listed.severity.word(), &listed.heading);
             let _ = writeln!(
                 out,
-                "    {dim}{number:>3}{dim:#}  {style}{word:<8}{style:#} {line}"
+                "{dim}{number:>12}{dim:#}  {style}{word:<7}{style:#}  {heading}"
             );
+            wrap(&listed.message, 23, out);
         }
         if self.unlisted > 0 {
             let _ = writeln!(out, "         and {} more", self.unlisted);
@@ -91,38 +115,63 @@ impl Standing {
     }
 }
 
-/// A finding's lines after the row's columns: the sentence and, in detail, what speaks for it.
+/// A finding's lines after the row's columns: what is broken, the sentence and, in detail, what
+/// speaks for it.
 pub(super) fn render(finding: &Finding, detail: Detail, palette: &Palette, out: &mut String) {
     let Palette { dim, strong, .. } = palette;
-    let rule = finding.rule;
-    let rest = sentence(finding);
-    let rest = rest.strip_prefix(rule).unwrap_or(&rest);
-    let _ = write!(out, "{strong}{rule}{strong:#}{rest}");
+    let _ = write!(out, "{strong}{}{strong:#}", heading(finding));
     if let Some(earlier) = finding.supersedes {
-        let _ = write!(out, " {dim}(in place of finding {earlier}){dim:#}");
+        let _ = write!(out, ", {dim}in place of finding {earlier}{dim:#}");
     }
     out.push('\n');
+    wrap(&observed(&finding.message, LIMIT), row::TEXT, out);
     if detail < Detail::Verbose {
         return;
     }
     for evidence in &finding.evidence {
         row::begin(out, palette, Some(evidence.at), None, *dim, evidence.kind);
-        let _ = writeln!(out, "{}", observed(&evidence.detail, LIMIT));
+        wrap(&observed(&evidence.detail, LIMIT), row::TEXT, out);
     }
     if let Some(spec) = &finding.spec {
         row::begin(out, palette, None, None, *dim, "spec");
-        let _ = writeln!(out, "{}", observed(spec, LIMIT));
+        wrap(&observed(spec, LIMIT), row::TEXT, out);
     }
 }
 
-/// `abandoned-call (probable): The host ...`.
-fn sentence(finding: &Finding) -> String {
-    let message = observed(&finding.message, LIMIT);
+/// `abandoned-call #2 (probable)`.
+fn heading(finding: &Finding) -> String {
+    let id = finding
+        .id
+        .as_ref()
+        .map(|id| format!(" #{}", observed(&id.to_string(), ID)));
     format!(
-        "{} ({}): {message}",
+        "{}{} ({})",
         finding.rule,
+        id.unwrap_or_default(),
         finding.confidence.word()
     )
+}
+
+/// Appends `text` in lines of [`WIDTH`] columns. It begins at column `indent`, in this line where
+/// there is one, and so does each further line.
+fn wrap(text: &str, indent: usize, out: &mut String) {
+    if out.ends_with('\n') {
+        let _ = write!(out, "{:indent$}", "");
+    }
+    let mut column = indent;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > indent && column + 1 + length > WIDTH {
+            let _ = write!(out, "\n{:indent$}", "");
+            column = indent;
+        } else if column > indent {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
 }
 
 /// `3: 1 answered, 2 abandoned`.
@@ -155,4 +204,28 @@ fn severities(summary: &Summary) -> String {
         })
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_is_wrapped_between_words() {
+        let mut out = String::from("12345");
+        let word = "x".repeat(40);
+        wrap(
+            &format!("{word} {word} {word}  a {}", "y".repeat(200)),
+            5,
+            &mut out,
+        );
+        let lines: Vec<_> = out.lines().collect();
+        assert_eq!(lines[0], format!("12345{word} {word}"));
+        assert_eq!(lines[1], format!("     {word} a"));
+        assert_eq!(lines[2], format!("     {}", "y".repeat(200)));
+        out.clear();
+        out.push('\n');
+        wrap("", 2, &mut out);
+        assert_eq!(out, "\n  \n");
+    }
 }

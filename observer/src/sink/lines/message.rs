@@ -19,6 +19,9 @@ const NAME: usize = 80;
 /// A message's or a noisy line's text is cut to this many characters.
 const TEXT: usize = 160;
 
+/// So many noisy lines of a connection are shown, unless in detail.
+const NOISE: u32 = 20;
+
 /// Requests that users wait for. Others are shown only when they end badly, or in detail.
 const WORK: [&str; 5] = [
     "tools/call",
@@ -139,27 +142,31 @@ impl View {
         let _ = writeln!(out, "{text}");
     }
 
-    pub(super) fn noise(&self, at: Timestamp, noise: &Noise, out: &mut String) {
+    pub(super) fn noise(&mut self, at: Timestamp, noise: &Noise, out: &mut String) {
         if self.detail == Detail::Quiet {
             return;
         }
+        let connection = self.connections.entry(noise.conn).or_default();
+        connection.noise = connection.noise.saturating_add(1);
+        let nth = connection.noise;
+        if self.detail == Detail::Normal && nth > NOISE {
+            return;
+        }
         self.row(out, at, noise.conn, self.palette.warning, "noise");
-        let limit = if self.shows(Detail::Verbose) {
-            usize::MAX
-        } else {
-            TEXT
+        let limit = match self.detail {
+            Detail::Quiet | Detail::Normal => TEXT,
+            Detail::Verbose => usize::MAX,
         };
-        let text = String::from_utf8_lossy(&noise.text);
-        let text = match noise.text.len() == text.len() {
-            true => observed(text.trim_end(), limit),
-            false => escape(&noise.text).chars().take(limit).collect(),
+        let text = match str::from_utf8(&noise.text) {
+            Ok(text) => observed(text.trim_end(), limit),
+            Err(_) => escape(&noise.text).chars().take(limit).collect(),
         };
-        let (from, kind) = (noise.from.word(), noise.kind.word());
-        let _ = writeln!(
-            out,
-            "{} of {kind} from the {from}: {text}",
-            size(noise.bytes)
-        );
+        let (size, kind, from) = (size(noise.bytes), noise.kind.word(), noise.from.word());
+        let _ = writeln!(out, "{size} of {kind} from the {from}: {text}");
+        if self.detail == Detail::Normal && nth == NOISE {
+            self.row(out, at, noise.conn, self.palette.dim, "noise");
+            out.push_str("what follows of it is not shown; -v shows it\n");
+        }
     }
 
     pub(super) fn call(&self, call: &CallRecord, out: &mut String) {

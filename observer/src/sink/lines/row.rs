@@ -9,6 +9,9 @@ use super::text::time;
 use crate::capture::Timestamp;
 use crate::session::ConnId;
 
+/// Where the text begins.
+pub(super) const TEXT: usize = 30;
+
 /// Appends the columns before the text.
 pub(super) fn begin(
     out: &mut String,

@@ -113,7 +113,7 @@ fn finding(number: u32, supersedes: Option<u32>) -> Output {
         confidence: Confidence::Probable,
         side: Culprit::Host,
         conn: Some(ConnId(1)),
-        id: None,
+        id: Some(Id::Number("2".into())),
         method: None,
         name: None,
         message: "The host left \x1b[2Jslow.".into(),
@@ -235,8 +235,10 @@ fn a_run_reads_well() {
     0.300    1  noise         9 B of text from the server: hi \u{1b}[31m
     0.400    1  gap           4.1 kB from the server unseen at byte 77: ring-full
     2.000       interrupt     codex[10] got the key Esc
-    9.000    1  warning       abandoned-call (probable): The host left \u{1b}[2Jslow.
-    9.000    1  error         abandoned-call (probable): The host left \u{1b}[2Jslow. (in place of finding 1)
+    9.000    1  warning       abandoned-call #2 (probable)
+                              The host left \u{1b}[2Jslow.
+    9.000    1  error         abandoned-call #2 (probable), in place of finding 1
+                              The host left \u{1b}[2Jslow.
    12.000    1  abandoned     tools/call slow #2 after 11.8 s, 1.2 kB; the server worked on for 3.00 s
    15.000       exit          python3 slow_server.py[11] by SIGTERM
 
@@ -245,7 +247,8 @@ Summary of 15.7 s
   traffic   45 messages, 12.3 kB
   evidence  incomplete, 1 gap
   findings  1 error, 2 warnings
-      2  error    abandoned-call (probable): The host left \u{1b}[2Jslow.
+           2  error    abandoned-call #2 (probable)
+                       The host left \u{1b}[2Jslow.
 "
         .strip_prefix('\n')
         .expect("it begins with a newline")
@@ -253,13 +256,51 @@ Summary of 15.7 s
 }
 
 #[test]
+fn a_connection_keeps_its_name_when_its_processes_are_gone() {
+    let mut run = a_run();
+    let close = Event::Connection {
+        conn: ConnId(1),
+        change: ConnectionChange::Close,
+    };
+    run.insert(run.len() - 1, event(16_000, close));
+    let text = lines(Detail::Normal, &run);
+    let row = "   16.000    1  close         codex[10] -> python3 slow_server.py[11]\n";
+    assert!(text.contains(row), "{text}");
+}
+
+#[test]
+fn a_server_that_prints_does_not_flood_the_terminal() {
+    let noise = |kind, text: &'static [u8]| {
+        Event::Noise(Noise {
+            conn: ConnId(1),
+            from: Side::Server,
+            offset: None,
+            bytes: 3,
+            kind,
+            text: Bytes::from_static(text),
+        })
+    };
+    let mut flood = vec![event(1, noise(NoiseKind::InvalidUtf8, b"\xff\x1b\n"))];
+    flood.extend((0..1_000).map(|_| event(2, noise(NoiseKind::Text, b"hi\n"))));
+    let normal = lines(Detail::Normal, &flood);
+    assert_eq!(normal.lines().count(), 21, "{normal}");
+    assert!(
+        normal.contains(r"invalid-utf8 from the server: \xff\u{1b}\n"),
+        "{normal}"
+    );
+    assert!(normal.ends_with("not shown; -v shows it\n"), "{normal}");
+    assert_eq!(lines(Detail::Verbose, &flood).lines().count(), 1_001);
+}
+
+#[test]
 fn quiet_is_findings_and_the_summary() {
     let quiet = lines(Detail::Quiet, &a_run());
     let before_summary: Vec<_> = quiet.split("\n\n").next().expect("lines").lines().collect();
-    assert_eq!(before_summary.len(), 2, "{quiet}");
+    assert_eq!(before_summary.len(), 4, "{quiet}");
     assert!(
         before_summary
             .iter()
+            .step_by(2)
             .all(|line| line.contains("abandoned-call")),
         "{quiet}"
     );

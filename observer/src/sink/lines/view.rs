@@ -35,12 +35,16 @@ pub(super) struct View {
 
 #[derive(Debug, Default)]
 pub(super) struct Connection {
-    client: Option<Party>,
-    server: Option<Party>,
+    /// Client and server.
+    parties: [Option<Party>; 2],
+    /// `client -> server`, as they were called when it opened: a process may be gone by its end.
+    title: String,
     /// The `initialize` request that is open, and who sent it.
     pub(super) initialize: Option<(Id, String)>,
     /// Whether its revision was shown.
     pub(super) ready: bool,
+    /// How many noisy lines it had.
+    pub(super) noise: u32,
 }
 
 impl View {
@@ -152,7 +156,7 @@ impl View {
                 let (from, peer) = (from.word(), from.peer().word());
                 writeln!(out, "the {from} wrote, and the {peer} cannot read any more")
             }
-            Event::Suspended { nanos } => {
+            Event::Suspended { nanos } if *nanos > 0 => {
                 self.row(out, at, None, note, "clock");
                 let slept = span(std::time::Duration::from_nanos(*nanos));
                 writeln!(out, "the machine was suspended for {slept}")
@@ -210,55 +214,50 @@ impl View {
                 transport,
                 streams,
             } => {
-                let before = self.connections.entry(id).or_default();
-                let known = before.client.is_some() || before.server.is_some();
-                let same = before.client == *client && before.server == *server;
-                let old = [
-                    std::mem::replace(&mut before.client, client.clone()),
-                    std::mem::replace(&mut before.server, server.clone()),
-                ];
-                self.count_parties([client, server].into_iter().flatten(), old.iter().flatten());
-                if self.detail == Detail::Quiet || (known && same) {
+                if !self.open(id, [client.clone(), server.clone()]) || !self.shows(Detail::Normal) {
                     return;
                 }
                 self.row(out, at, id, self.palette.strong, "open");
-                let client = self.names.of_party(client.as_ref());
-                let server = self.names.of_party(server.as_ref());
-                let _ = write!(out, "{client} -> {server} ({})", transport.word());
-                for stream in streams
-                    .iter()
-                    .flatten()
-                    .filter(|_| self.shows(Detail::Verbose))
-                {
+                let title = &self.connections[&id].title;
+                let _ = write!(out, "{title} ({})", transport.word());
+                let detailed = self.shows(Detail::Verbose);
+                for stream in streams.iter().flatten().filter(|_| detailed) {
                     let _ = write!(out, " {}", observed(stream, STREAM));
                 }
                 out.push('\n');
             }
             ConnectionChange::Close => {
+                let Some(closed) = self.connections.remove(&id) else {
+                    return;
+                };
                 if self.shows(Detail::Normal) {
                     self.row(out, at, id, self.palette.dim, "close");
-                    let known = self.connections.get(&id);
-                    let name = |party: Option<&Party>| self.names.of_party(party);
-                    let client = name(known.and_then(|known| known.client.as_ref()));
-                    let server = name(known.and_then(|known| known.server.as_ref()));
-                    let _ = writeln!(out, "{client} -> {server}");
+                    let _ = writeln!(out, "{}", closed.title);
                 }
-                if let Some(Connection { client, server, .. }) = self.connections.remove(&id) {
-                    self.count_parties([].into_iter(), [client, server].iter().flatten());
-                }
+                self.count_parties(&[None, None], &closed.parties);
             }
         }
     }
 
-    fn count_parties<'a>(
-        &mut self,
-        new: impl Iterator<Item = &'a Party>,
-        old: impl Iterator<Item = &'a Party>,
-    ) {
-        for party in new {
+    /// Notes who is at the ends; returns whether that is news.
+    fn open(&mut self, id: ConnId, parties: [Option<Party>; 2]) -> bool {
+        let [client, server] = &parties;
+        let client = self.names.of_party(client.as_ref());
+        let server = self.names.of_party(server.as_ref());
+        let connection = self.connections.entry(id).or_default();
+        let new = connection.title.is_empty() || connection.parties != parties;
+        connection.title = format!("{client} -> {server}");
+        let before = std::mem::replace(&mut connection.parties, parties);
+        let after = connection.parties.clone();
+        self.count_parties(&after, &before);
+        new
+    }
+
+    fn count_parties(&mut self, new: &[Option<Party>; 2], old: &[Option<Party>; 2]) {
+        for party in new.iter().flatten() {
             *self.parties.entry(party.pid).or_insert(0) += 1;
         }
-        for party in old {
+        for party in old.iter().flatten() {
             if let Some(count) = self.parties.get_mut(&party.pid) {
                 *count -= 1;
                 if *count == 0 {

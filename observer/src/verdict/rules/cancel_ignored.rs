@@ -6,7 +6,7 @@ use super::Rule;
 use crate::capture::Timestamp;
 use crate::jsonrpc::Outcome as Answered;
 use crate::session::{ConnId, Side};
-use crate::verdict::about::About;
+use crate::verdict::about::{About, clauses};
 use crate::verdict::call::{Past, Seq, spoken};
 use crate::verdict::connection::Connection;
 use crate::verdict::desk::{Desk, Draft};
@@ -14,7 +14,7 @@ use crate::verdict::judge::State;
 use crate::verdict::occurrence::Occurrence;
 use crate::verdict::{Cancellation, Culprit, Outcome, Severity};
 
-const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "cancel-ignored",
     side: "server",
     severity: Severity::Warning,
@@ -33,18 +33,12 @@ const ABOUT: About = About {
         "A request that cannot be cancelled: `initialize`.",
         "A task that was created: this notification does not end it.",
     ],
-    clauses: [
-        "basic/utilities/cancellation: receivers SHOULD stop processing the cancelled request, \
-         and SHOULD NOT send a response",
-        "basic/utilities/cancellation: receivers SHOULD stop processing the cancelled request, \
-         and SHOULD NOT send a response",
-        "basic/utilities/cancellation: receivers SHOULD stop processing the cancelled request, \
-         and SHOULD NOT send a response",
+    clauses: clauses(
         "basic/utilities/cancellation: receivers SHOULD stop processing the cancelled request, \
          and SHOULD NOT send a response",
         "basic/transports/stdio: after a cancellation the server MUST NOT send any further \
          messages for the request (basic/patterns/cancellation: SHOULD NOT)",
-    ],
+    ),
 };
 
 /// See the module.
@@ -55,10 +49,6 @@ pub(super) struct CancelIgnored {
 }
 
 impl Rule for CancelIgnored {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
     fn see(&mut self, seen: &Occurrence<'_>, state: &State, desk: &mut Desk) {
         match seen {
             Occurrence::ProgressPast { conn, past, at } => {
@@ -128,5 +118,57 @@ fn draft(conn: &Connection, past: &Past, cancel: &Cancellation, message: String)
         draft.evidence("unread-cancel", cancel.at, detail)
     } else {
         draft
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::Settings;
+    use crate::verdict::script::{hear, judged};
+
+    #[test]
+    fn the_server_goes_on() {
+        let progress =
+            "0 hello 2025-06-18\n1 call 1 t\n2 cancel 1\n4 progress 1\n5 progress 1\n6 end";
+        assert_eq!(
+            judged(progress),
+            "1 cancelled | cancel-ignored 1 confirmed warning"
+        );
+        let answer = "0 hello 2025-06-18\n1 call 1 t\n2 cancel 1\n4 progress 1\n5 s= 1\n6 end";
+        assert_eq!(
+            judged(answer),
+            "1 cancelled | cancel-ignored 1 confirmed warning"
+        );
+    }
+
+    #[test]
+    fn what_a_server_may_still_send() {
+        for (what, script) in [
+            (
+                "what was on its way",
+                "2 cancel 1\n2.4 progress 1\n2.4 s= 1",
+            ),
+            ("an error", "2 cancel 1\n9 s! 1 0"),
+        ] {
+            let verdict = judged(&format!("0 hello 2025-06-18\n1 call 1 t\n{script}\n20 end"));
+            assert_eq!(verdict, "1 cancelled", "{what}");
+        }
+        assert_eq!(
+            judged("1 c 0 initialize\n2 cancel 0\n9 s= 0\n20 end"),
+            " | cancel-initialize 0 confirmed warning"
+        );
+    }
+
+    #[test]
+    fn it_is_told_that_the_server_had_not_read_the_cancellation() {
+        let script = "1 call 1 t\n1 read c 20\n2 cancel 1\n9 s= 1\n10 end";
+        let heard = hear(script, Settings::default());
+        assert!(heard.findings[0].message.ends_with("which it has not read"));
+        assert!(
+            heard.findings[0]
+                .evidence
+                .iter()
+                .any(|it| it.kind == "unread-cancel")
+        );
     }
 }

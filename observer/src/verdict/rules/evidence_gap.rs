@@ -10,7 +10,7 @@ use crate::verdict::judge::State;
 use crate::verdict::occurrence::Occurrence;
 use crate::verdict::{Culprit, Severity};
 
-const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "evidence-gap",
     side: "observer",
     severity: Severity::Warning,
@@ -26,10 +26,6 @@ const ABOUT: About = About {
 pub(super) struct EvidenceGap;
 
 impl Rule for EvidenceGap {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
     fn see(&mut self, seen: &Occurrence<'_>, _state: &State, desk: &mut Desk) {
         let draft = match seen {
             Occurrence::Gap {
@@ -39,7 +35,7 @@ impl Rule for EvidenceGap {
                 bytes,
                 reason,
             } => gap(conn, *from, *offset, *bytes, *reason, desk),
-            Occurrence::Noise { conn, noise } if noise.kind == NoiseKind::Oversized => gap(
+            Occurrence::Noise { conn, noise, .. } if noise.kind == NoiseKind::Oversized => gap(
                 conn,
                 noise.from,
                 noise.offset.unwrap_or(0),
@@ -94,4 +90,32 @@ fn gap(
             desk.now,
             format!("{amount} from offset {offset}: {why}"),
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::Settings;
+    use crate::verdict::script::{hear, judged};
+
+    #[test]
+    fn bytes_are_lost() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n2 gap s\n3 end";
+        assert_eq!(judged(script), "1 unknown | evidence-gap confirmed warning");
+        assert!(!hear(script, Settings::default()).summary.complete);
+        let joined = "0 gap s mid-stream\n1 call 1 t\n2 s= 1\n3 end";
+        assert_eq!(judged(joined), "1 answered | evidence-gap confirmed info");
+    }
+
+    #[test]
+    fn a_gap_right_before_a_request_may_hold_its_answer() {
+        assert!(judged("1 gap s\n1.1 call 1 t\n2 end").starts_with("1 unknown"));
+        assert!(judged("1 gap s\n1.5 call 1 t\n2 end").starts_with("1 pending"));
+    }
+
+    #[test]
+    fn an_answer_after_the_gap_is_an_answer() {
+        let script =
+            "0 hello 2025-06-18\n1 call 1 t\n1 call 2 t\n2 gap s\n3 s= 1\n4 cancel 2\n5 end";
+        assert!(judged(script).starts_with("1 answered, 2 cancelled |"));
+    }
 }

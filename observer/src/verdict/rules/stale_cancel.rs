@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Rule;
 use crate::session::Side;
-use crate::verdict::about::About;
+use crate::verdict::about::{About, clauses};
 use crate::verdict::call::{Past, spoken};
 use crate::verdict::connection::Connection;
 use crate::verdict::desk::{Desk, Draft};
@@ -13,7 +13,7 @@ use crate::verdict::judge::State;
 use crate::verdict::occurrence::Occurrence;
 use crate::verdict::{Cancellation, Confidence, Culprit, Outcome, Settings, Severity};
 
-const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "stale-cancel",
     side: "host",
     severity: Severity::Info,
@@ -31,18 +31,12 @@ const ABOUT: About = About {
         "Hosts that are known to send one after each answer as a habit (opencode).",
         "A second cancellation of a request that was cancelled.",
     ],
-    clauses: [
-        "basic/utilities/cancellation: cancellation notifications MUST only reference requests \
-         that are believed to still be in progress",
-        "basic/utilities/cancellation: cancellation notifications MUST only reference requests \
-         that are believed to still be in progress",
-        "basic/utilities/cancellation: cancellation notifications MUST only reference requests \
-         that are believed to still be in progress",
+    clauses: clauses(
         "basic/utilities/cancellation: cancellation notifications MUST only reference requests \
          that are believed to still be in progress",
         "basic/patterns/cancellation: cancellation notifications MUST only reference requests \
          that are believed to still be in progress",
-    ],
+    ),
 };
 
 /// Two writes this close to each other have crossed.
@@ -53,10 +47,6 @@ const CROSSING: Duration = Duration::from_millis(1);
 pub(super) struct StaleCancel;
 
 impl Rule for StaleCancel {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
     fn see(&mut self, seen: &Occurrence<'_>, state: &State, desk: &mut Desk) {
         if let Occurrence::CancelledPast { conn, past, cancel } = seen
             && past.call.from == Side::Client
@@ -105,5 +95,54 @@ fn reason(cancel: &Cancellation) -> String {
             crate::verdict::call::shown(reason)
         ),
         None => "the host cancelled without a reason".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::script::judged;
+
+    #[test]
+    fn a_cancellation_after_the_answer() {
+        let stale = |lag: f64, reason: &str| {
+            judged(&format!(
+                "0 hello 2025-11-25\n1 call 1 t\n2 s= 1\n{} cancel 1 {reason}",
+                2.0 + lag
+            ))
+        };
+        assert_eq!(
+            stale(5.0, "turn over"),
+            "1 answered | stale-cancel 1 confirmed info"
+        );
+        assert_eq!(
+            stale(0.002, "turn over"),
+            "1 answered | stale-cancel 1 possible info"
+        );
+        assert_eq!(stale(0.0005, "turn over"), "1 answered", "they crossed");
+        assert_eq!(
+            stale(0.3, "timed out after 1.0s"),
+            "1 answered",
+            "two clocks ran out"
+        );
+    }
+
+    #[test]
+    fn the_host_had_not_read_the_answer_yet() {
+        let script = |read: u32| {
+            format!("0 hello 2025-11-25\n1 call 1 t\n2 s= 1\n2.1 read s {read}\n2.2 cancel 1")
+        };
+        assert_eq!(judged(&script(5)), "1 answered");
+        assert_eq!(
+            judged(&script(9999)),
+            "1 answered | stale-cancel 1 possible info"
+        );
+    }
+
+    #[test]
+    fn habits_and_second_cancellations() {
+        let habit = "0 hello 2025-11-25 opencode 1.18.33\n1 call 1 t\n2 s= 1\n2.1 cancel 1";
+        assert_eq!(judged(habit), "1 answered");
+        let twice = "0 hello 2025-11-25\n1 call 1 t\n2 cancel 1\n9 cancel 1";
+        assert_eq!(judged(twice), "1 cancelled");
     }
 }

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use super::Rule;
 use crate::session::{ConnId, Noise, NoiseKind, Side};
-use crate::verdict::about::About;
+use crate::verdict::about::{About, clauses};
 use crate::verdict::call::shown;
 use crate::verdict::desk::{Desk, Draft};
 use crate::verdict::judge::State;
 use crate::verdict::occurrence::Occurrence;
 use crate::verdict::{Culprit, Severity};
 
-const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "stdout-noise",
     side: "server",
     severity: Severity::Warning,
@@ -27,18 +27,12 @@ const ABOUT: About = About {
         "A frame that is longer than the observer's own limit: that is an `evidence-gap`.",
         "What is JSON-RPC in the wrong frame is `bad-framing`.",
     ],
-    clauses: [
-        "basic/transports, stdio: the server MUST NOT write anything to its stdout that is not a \
-         valid MCP message",
-        "basic/transports, stdio: the server MUST NOT write anything to its stdout that is not a \
-         valid MCP message",
-        "basic/transports, stdio: the server MUST NOT write anything to its stdout that is not a \
-         valid MCP message",
+    clauses: clauses(
         "basic/transports, stdio: the server MUST NOT write anything to its stdout that is not a \
          valid MCP message",
         "basic/transports/stdio: the server MUST NOT write anything to its stdout that is not a \
          valid MCP message",
-    ],
+    ),
 };
 
 /// See the module.
@@ -57,13 +51,13 @@ struct Heard {
 }
 
 impl Rule for StdoutNoise {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
     fn see(&mut self, seen: &Occurrence<'_>, state: &State, desk: &mut Desk) {
         match seen {
-            Occurrence::Noise { conn, noise } if noise.from == Side::Server => {
+            Occurrence::Noise {
+                conn,
+                noise,
+                spread: None,
+            } if noise.from == Side::Server => {
                 if let Some(severity) = severity(noise.kind) {
                     self.hear(conn.id, noise, severity, state, desk);
                 }
@@ -159,5 +153,42 @@ fn severity(kind: NoiseKind) -> Option<Severity> {
         | NoiseKind::ContentLength
         | NoiseKind::Oversized
         | NoiseKind::Unterminated => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::Settings;
+    use crate::verdict::script::{hear, judged};
+
+    #[test]
+    fn a_server_prints() {
+        let script = "0 hello 2025-06-18\n1 noise s text hello\n2 noise s text more\n3 end";
+        assert_eq!(judged(script), " | stdout-noise confirmed warning");
+        let heard = hear(script, Settings::default());
+        assert!(heard.findings[1].message.ends_with("(one of 2 such lines)"));
+        let blank = "0 hello 2025-06-18\n1 noise s blank \n2 end";
+        assert_eq!(judged(blank), " | stdout-noise confirmed info");
+        let json = "0 hello 2025-06-18\n1 noise s invalid-json [INFO] on\n2 end";
+        assert_eq!(judged(json), " | stdout-noise confirmed warning");
+    }
+
+    #[test]
+    fn what_is_another_rules() {
+        for noise in [
+            "s oversized x",
+            "s content-length Content-Length: 3",
+            "c text x",
+            "c blank ",
+        ] {
+            let verdict = judged(&format!("0 hello 2025-06-18\n1 noise {noise}\n2 end"));
+            assert!(!verdict.contains("stdout-noise"), "{noise}: {verdict}");
+        }
+    }
+
+    #[test]
+    fn what_is_printed_is_escaped() {
+        let heard = hear("1 noise s text \u{1b}[31mred\n2 end", Settings::default());
+        assert!(!heard.findings[0].evidence[0].detail.contains('\u{1b}'));
     }
 }

@@ -1,16 +1,18 @@
 //! `torn-down-pending`: the host ended the connection with calls in flight.
 
+use std::time::Duration;
+
 use super::Rule;
 use crate::capture::InterruptKind;
-use crate::verdict::about::About;
+use crate::verdict::about::{About, clauses};
 use crate::verdict::call::Call;
-use crate::verdict::connection::{Connection, Stop};
+use crate::verdict::connection::{Cause, Connection, Stop};
 use crate::verdict::desk::{Desk, Draft};
 use crate::verdict::judge::State;
 use crate::verdict::occurrence::Occurrence;
 use crate::verdict::{Culprit, Severity};
 
-const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "torn-down-pending",
     side: "host",
     severity: Severity::Info,
@@ -19,6 +21,7 @@ const ABOUT: About = About {
     evidence: &[
         "`eof`: the host closed the server's stdin.",
         "`host-exit`: the host ended.",
+        "`host-signal`: a signal, or Ctrl-C, made it leave.",
         "`stop`: the server got a signal that ends it.",
         "`refused`: the host wrote afterwards, when nobody could read any more.",
         "`unread-request`: the server had not read the request by then.",
@@ -31,13 +34,10 @@ const ABOUT: About = About {
         "`initialize`, `server/discover` and `subscriptions/listen`: closing is how they end.",
         "A teardown after a gap in which the call may have ended: the outcome is `unknown`.",
     ],
-    clauses: [
-        "basic/lifecycle, Shutdown: the client SHOULD close the server's input, then wait",
-        "basic/lifecycle, Shutdown: the client SHOULD close the server's input, then wait",
-        "basic/lifecycle, Shutdown: the client SHOULD close the server's input, then wait",
+    clauses: clauses(
         "basic/lifecycle, Shutdown: the client SHOULD close the server's input, then wait",
         "basic/transports/stdio, Shutdown: requests in flight are lost when the process ends",
-    ],
+    ),
 };
 
 /// See the module.
@@ -45,22 +45,24 @@ const ABOUT: About = About {
 pub(super) struct TornDownPending;
 
 impl Rule for TornDownPending {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn see(&mut self, seen: &Occurrence<'_>, _state: &State, desk: &mut Desk) {
+    fn see(&mut self, seen: &Occurrence<'_>, state: &State, desk: &mut Desk) {
         if let Occurrence::TornDown { conn, call } = seen
-            && conn.ends.by_host()
+            && matches!(conn.ends.cause(&state.settings), Cause::Host)
         {
-            desk.report(draft(conn, call).supersedes(desk.standing(call)));
+            desk.report(draft(conn, call, state.settings.shutdown).supersedes(desk.standing(call)));
         }
     }
 }
 
-fn draft(conn: &Connection, call: &Call) -> Draft {
+fn draft(conn: &Connection, call: &Call, shutdown: Duration) -> Draft {
     let ends = &conn.ends;
     let mut draft = Draft::new(&ABOUT, Culprit::Host, message(conn, call)).call(call);
+    let ended = ends.host_began().or(ends.over());
+    if let Some((at, kind)) = conn.host_signal
+        && ended.is_some_and(|ended| ended.since(at) <= shutdown)
+    {
+        draft = draft.evidence("host-signal", at, format!("the host got {}", signal(kind)));
+    }
     if let Some(at) = ends.client_eof {
         draft = draft.evidence("eof", at, "the host closed the server's stdin".into());
     }
@@ -87,7 +89,9 @@ fn draft(conn: &Connection, call: &Call) -> Draft {
 fn message(conn: &Connection, call: &Call) -> String {
     let ends = &conn.ends;
     let first = ends.host_began();
-    let did = if ends.stop.map(|stop| stop.at) == first {
+    let did = if first.is_none() {
+        "left the connection"
+    } else if ends.stop.map(|stop| stop.at) == first {
         "stopped the server"
     } else if ends.client_eof == first {
         "closed the connection"
@@ -97,17 +101,102 @@ fn message(conn: &Connection, call: &Call) -> String {
     format!("the host {did} with {} in flight", call.title())
 }
 
-fn stopped(stop: Stop) -> String {
-    let signal = match stop.kind {
+fn signal(kind: InterruptKind) -> &'static str {
+    match kind {
         InterruptKind::Sigint => "SIGINT",
         InterruptKind::Sigterm => "SIGTERM",
         InterruptKind::Sigkill => "SIGKILL",
         InterruptKind::Sighup => "SIGHUP",
-        InterruptKind::KeyEsc | InterruptKind::KeyCtrlC => "a key",
-    };
+        InterruptKind::KeyEsc => "Esc",
+        InterruptKind::KeyCtrlC => "Ctrl-C",
+    }
+}
+
+fn stopped(stop: Stop) -> String {
+    let signal = signal(stop.kind);
     match stop.sender {
         Some(_) if stop.by_host => format!("the host sent {signal} to the server"),
         Some(pid) => format!("process {pid} sent {signal} to the server"),
         None => format!("the server got {signal}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::Settings;
+    use crate::verdict::script::{hear, judged};
+
+    #[test]
+    fn the_host_ends_it() {
+        let torn = "1 torn-down | torn-down-pending 1 confirmed info";
+        for end in [
+            "2 eof c\n2.1 exit 20",
+            "2 eof c",
+            "2 exit 10",
+            "2 sigterm 20 10\n2.1 exit 20",
+            "2 sigint 20\n2 sigint 10\n2.1 exit 20 130\n2.2 exit 10 130",
+            "2 sigkill 10\n2 killed 10 9\n2.1 exit 20 1",
+            "2 eof c\n2 close",
+        ] {
+            assert_eq!(
+                judged(&format!("0 hello 2025-06-18\n1 call 1 t\n{end}")),
+                torn,
+                "{end}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_client_may_close_stdin_and_read_on() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n1 eof c\n9 s= 1\n9.1 eof s\n9.1 exit 20";
+        assert_eq!(judged(script), "1 answered");
+    }
+
+    #[test]
+    fn what_ends_by_closing_is_no_fault() {
+        for method in ["initialize", "server/discover", "subscriptions/listen"] {
+            let script = format!("1 c 1 {method}\n2 eof c\n2 exit 20");
+            assert!(!judged(&script).contains('|'), "{method}");
+        }
+    }
+
+    #[test]
+    fn a_gap_before_the_end_may_hold_the_answer() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n2 gap s\n3 eof c\n3 exit 20";
+        assert_eq!(judged(script), "1 unknown | evidence-gap confirmed warning");
+    }
+
+    #[test]
+    fn a_call_that_was_given_up_before_stays_abandoned() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n3 key-esc 10\n9 sigterm 20 10\n9.1 exit 20";
+        assert_eq!(
+            judged(script),
+            "1 abandoned | abandoned-call 1 probable warning"
+        );
+    }
+
+    #[test]
+    fn it_is_told_what_made_the_host_leave() {
+        let heard = hear(
+            "1 call 1 t\n2 sigkill 10\n2 exit 20\n2 exit 10",
+            Settings::default(),
+        );
+        let evidence = &heard.findings[0].evidence;
+        assert_eq!(evidence[0].detail, "the host got SIGKILL");
+    }
+
+    #[test]
+    fn it_is_told_whether_whether_the_server_had_read_the_request() {
+        let read = |upto: u32| {
+            let script = format!("1 call 1 t\n1.1 read c {upto}\n2 refused\n2 eof c\n2 exit 20");
+            let heard = hear(&script, Settings::default());
+            heard.findings[0]
+                .evidence
+                .iter()
+                .map(|it| it.kind)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(read(0), ["unread-request", "eof", "refused"]);
+        assert_eq!(read(9999), ["eof", "refused"]);
     }
 }

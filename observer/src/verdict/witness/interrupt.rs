@@ -31,10 +31,14 @@ impl Judge {
             let Some(connection) = self.state.conns.get(&conn) else {
                 continue;
             };
+            let itself = connection.client == Some(pid) && kind != InterruptKind::KeyEsc;
             if connection.server == Some(pid) {
                 self.stop(conn, kind, sender, at);
             } else if let Some(relation) = self.meant(connection, pid, kind) {
                 self.interrupted(conn, relation, kind, at);
+            }
+            if itself && let Some(connection) = self.state.conns.get_mut(&conn) {
+                connection.host_signal = Some((at, kind));
             }
         }
     }
@@ -60,15 +64,19 @@ impl Judge {
         at: Timestamp,
     ) {
         let grace = self.state.settings.grace;
+        let asked = self.asks_person(conn);
+        let client = self.state.conns.get(&conn).and_then(|conn| conn.client);
+        let has_front_end = client.is_some_and(|client| self.state.processes.has_front_end(client));
         let Some(connection) = self.state.conns.get_mut(&conn) else {
             return;
         };
+        connection.interrupted = Some(at);
         if kind == InterruptKind::KeyEsc {
             let before = connection.escaped.replace(at);
             let twice = before.is_some_and(|before| at.since(before) <= TWICE);
             let wanted = connection.known.as_ref().map_or(1, |host| host.escapes);
             // It answers what the server asks, or it is the first of two.
-            if connection.asks_person() || (wanted > 1 && !twice) {
+            if asked || (wanted > 1 && !twice) {
                 return;
             }
         }
@@ -80,9 +88,23 @@ impl Judge {
             InterruptKind::KeyCtrlC => ("key-ctrl-c", "the user pressed Ctrl-C"),
             _ => ("sigint", "the host got SIGINT"),
         };
-        let clue = clue(kind, weigh(connection, relation), at, what.into());
+        let clue = clue(
+            kind,
+            weigh(connection, relation, has_front_end),
+            at,
+            what.into(),
+        );
         let due = connection.clock.at(at) + grace;
         self.set_active_timer(conn, due, Due::Interrupt(conn, last, clue));
+    }
+
+    /// Whether a server of the connection's host waits for an answer of the user.
+    fn asks_person(&self, conn: ConnId) -> bool {
+        let Some(client) = self.state.conns.get(&conn).map(|conn| conn.client) else {
+            return false;
+        };
+        let mut all = self.state.conns.values();
+        all.any(|other| other.client == client && other.asks_person())
     }
 
     /// A front end has ended; its host may live on and know of calls that nobody waits for.
@@ -145,13 +167,12 @@ impl Judge {
 }
 
 /// An interrupt is weak evidence where it may have meant other calls, or none.
-fn weigh(conn: &Connection, relation: Relation) -> Weight {
-    let threads: BTreeSet<_> = conn
-        .lane(Side::Client)
-        .calls()
+fn weigh(conn: &Connection, relation: Relation, has_front_end: bool) -> Weight {
+    let calls = conn.lane(Side::Client).calls();
+    let threads: BTreeSet<_> = calls
         .filter_map(|call| call.turn.thread.as_deref())
         .collect();
-    let other_window = relation == Relation::SameProgram && threads.len() > 1;
+    let other_window = relation == Relation::SameProgram && (has_front_end || threads.len() > 1);
     let background = conn
         .known
         .as_ref()

@@ -4,6 +4,7 @@
 mod deadline;
 mod interrupt;
 mod nested;
+mod network;
 mod retry;
 mod turn;
 
@@ -14,6 +15,8 @@ use super::occurrence::Occurrence;
 use crate::capture::Timestamp;
 use crate::session::{ConnId, Side};
 
+pub(super) use network::Burst;
+
 impl Judge {
     /// Lets all witnesses look at a request that the host has just sent.
     pub(super) fn watch(&mut self, conn: ConnId, seq: Seq) {
@@ -21,17 +24,30 @@ impl Judge {
         self.watch_turns(conn, seq);
         self.watch_retries(conn, seq);
         self.set_deadline(conn, seq);
+        self.note_model(conn, seq);
     }
 
     /// Adds a clue to a call of the host, if it is judged at all.
-    fn accuse(&mut self, conn: ConnId, seq: Seq, clue: Clue) {
+    fn accuse(&mut self, conn: ConnId, seq: Seq, new: Clue) {
         let Some(connection) = self.state.conns.get_mut(&conn) else {
             return;
         };
+        let unseen = connection.has_unseen();
+        let read = connection.delivered(Side::Client);
         let Some(call) = connection.lane_mut(Side::Client).get_mut(seq) else {
             return;
         };
-        if call.is_judged() && call.case.get_or_insert_default().add(clue) {
+        let unread = read.zip(call.end).is_some_and(|(read, end)| read < end);
+        if unseen || !call.is_judged() {
+            return;
+        }
+        let sent = call.sent;
+        let case = call.case.get_or_insert_default();
+        if unread {
+            let detail = "the server has not read the request".into();
+            case.add(clue("unread-request", Weight::Effect, sent, detail));
+        }
+        if case.add(new) {
             self.tell_of_call((conn, Side::Client, seq), |_, call| Occurrence::Suspected {
                 call,
             });
@@ -51,6 +67,22 @@ impl Judge {
             call.case.get_or_insert_default().brewing.push(clue);
             self.set_timer(lag, Due::Ripe(conn, seq));
         }
+    }
+
+    /// The same, where the clue becomes clearer with each time that it comes: the last counts.
+    fn brew_latest(&mut self, conn: ConnId, seq: Seq, clue: Clue) {
+        let kind = clue.evidence.kind;
+        let Some(connection) = self.state.conns.get_mut(&conn) else {
+            return;
+        };
+        let call = connection.lane_mut(Side::Client).get_mut(seq);
+        if let Some(case) = call.and_then(|call| call.case.as_mut()) {
+            if case.has(kind) {
+                return;
+            }
+            case.brewing.retain(|clue| clue.evidence.kind != kind);
+        }
+        self.brew(conn, seq, clue);
     }
 
     pub(super) fn ripen(&mut self, conn: ConnId, seq: Seq) {

@@ -36,8 +36,7 @@ impl Judge {
             return;
         }
         call.left = true;
-        self.tell_of_call((conn, Side::Server, seq), |conn, call| Occurrence::Left {
-            conn,
+        self.tell_of_call((conn, Side::Server, seq), |_, call| Occurrence::Left {
             call,
             outer_ended: ended,
         });

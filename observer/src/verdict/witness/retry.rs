@@ -11,7 +11,7 @@ use crate::verdict::connection::Connection;
 use crate::verdict::host::{Calls, Conversations};
 use crate::verdict::judge::Judge;
 
-/// More equal calls in flight than this are looked at no further.
+/// More equal calls in flight than this are not kept.
 const EQUALS: usize = 64;
 
 impl Judge {
@@ -28,7 +28,6 @@ impl Judge {
             return;
         };
         let mut equals = connection.repeats.remove(&print).unwrap_or_default();
-        equals.retain(|seq| connection.lane(Side::Client).get(*seq).is_some());
         let found = connection.lane(Side::Client).get(seq).and_then(|newer| {
             equals
                 .iter()
@@ -42,6 +41,9 @@ impl Judge {
         });
         if let Some((place, ..)) = found {
             equals.remove(place);
+        }
+        if equals.len() >= EQUALS {
+            equals.pop_front();
         }
         equals.push_back(seq);
         connection.repeats.insert(print, equals);
@@ -65,21 +67,21 @@ fn weigh(conn: &Connection, older: &Call, newer: &Call, settings: &Settings) -> 
     if gap < settings.burst || threads.is_some_and(|(older, newer)| older != newer) {
         return None;
     }
-    let serial = conn
-        .known
-        .as_ref()
-        .is_some_and(|host| host.calls == Some(Calls::Serial));
-    let several = match &conn.known {
-        Some(host) => host.conversations == Conversations::Several,
-        None => newer.revision.is_some_and(Revision::is_stateless),
-    };
-    Some(match threads {
-        // One conversation, by the host's own word.
-        Some(_) => Weight::Sure,
-        None if several => Weight::Weak,
-        None if serial || gap >= limit(conn, newer, settings) => Weight::Sure,
-        None => Weight::Weak,
-    })
+    // One conversation, by the host's own word.
+    if threads.is_some() {
+        return Some(Weight::Sure);
+    }
+    let long = gap >= limit(conn, newer, settings);
+    let stateless = newer.revision.is_some_and(Revision::is_stateless);
+    match &conn.known {
+        Some(host) if host.conversations == Conversations::Several => None,
+        Some(host) if host.calls == Some(Calls::Serial) => Some(Weight::Sure),
+        Some(host) if host.calls == Some(Calls::Parallel) && !long => None,
+        // Conversations may share the process, and nothing tells them apart.
+        None if stateless => long.then_some(Weight::Weak),
+        _ if long => Some(Weight::Sure),
+        _ => Some(Weight::Weak),
+    }
 }
 
 /// The gap from which on an equal call is hard to explain otherwise.

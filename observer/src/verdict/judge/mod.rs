@@ -8,28 +8,22 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use super::call::{Call, Clue, Past, Seq};
+use super::call::{Call, Clue, Seq};
 use super::connection::Connection;
 use super::desk::Desk;
 use super::occurrence::Occurrence;
 use super::process::Processes;
-use super::reading::TaskNote;
 use super::rules::{self, Rule};
 use super::timers::Timers;
-use super::{CallRecord, Outcome, Output, Revision, Settings, Summary};
+use super::{Output, Revision, Settings, Summary};
 use crate::capture::{GapReason, Loss, Pid, Timestamp};
-use crate::session::{ConnId, ConnectionChange, Event, Noise, NoiseKind, Observed, Side};
-
-/// How many requests may be in flight at once, over all connections.
-const IN_FLIGHT: usize = 100_000;
-/// How many bytes the ids and names of the requests in flight may take.
-const TEXTS: usize = 64 << 20;
+use crate::session::{ConnId, ConnectionChange, Event, Observed, Side};
 
 /// Says how each call ended and which rules were broken.
 pub struct Judge {
     pub(super) state: State,
     pub(super) desk: Desk,
-    rules: Vec<Box<dyn Rule>>,
+    pub(super) rules: Vec<Box<dyn Rule>>,
     timers: Timers<Due>,
     /// Timers whose connection's clock stands still.
     parked: HashMap<ConnId, Vec<(Duration, Due)>>,
@@ -43,9 +37,9 @@ pub(super) struct State {
     pub(super) processes: Processes,
     /// The turn that a thread of a host is in.
     pub(super) turns: HashMap<(Option<Pid>, Box<str>), Box<str>>,
-    in_flight: usize,
-    texts: usize,
-    summary: Summary,
+    pub(super) in_flight: usize,
+    pub(super) texts: usize,
+    pub(super) summary: Summary,
 }
 
 /// What falls due for the judge itself.
@@ -63,6 +57,8 @@ pub(super) enum Due {
     Deadline(ConnId, Seq),
     /// The call that a server's request belonged to has been over for a while.
     Left(ConnId, Seq, Timestamp),
+    /// Lines that looked like the beginning of a JSON text were not gone on with.
+    Spread(ConnId, Side),
     /// Two requests under one id, where the first one's answer may only be late.
     Duplicate(ConnId, Side, Seq, Seq),
 }
@@ -70,7 +66,8 @@ pub(super) enum Due {
 impl State {
     /// The revision that a connection has settled.
     pub(super) fn revision(&self, conn: ConnId) -> Option<Revision> {
-        self.conns.get(&conn)?.revision
+        let conn = self.conns.get(&conn)?;
+        conn.revision.or(conn.stateless)
     }
 }
 
@@ -146,11 +143,12 @@ impl Judge {
             } => {
                 self.state.summary.gaps += 1;
                 self.open(*conn);
-                self.cloud(
-                    *conn,
-                    *from,
-                    Some(at).filter(|_| *reason != GapReason::MidStream),
-                );
+                match reason {
+                    GapReason::MidStream => self.cloud_sent_by(*conn, *from, Some(at)),
+                    _ => self.cloud(*conn, *from, at),
+                }
+                self.open(*conn)
+                    .hear(*from, bytes.map(|bytes| offset + bytes), at);
                 self.tell_of(*conn, |conn| Occurrence::Gap {
                     conn,
                     from: *from,
@@ -170,10 +168,10 @@ impl Judge {
                 }
             }
             Event::Interrupt { pid, kind, sender } => self.interrupt(*pid, *kind, *sender, at),
-            Event::NetSend { .. } => {}
+            Event::NetSend { pid, bytes, peer } => self.net_sent(*pid, *bytes, *peer, at),
             // The timestamps come from a clock that does not count this time.
             Event::Suspended { .. } => {}
-            Event::Loss(loss) => self.state.summary.loss = Some(*loss),
+            Event::Loss(loss) => self.lose(*loss),
         }
     }
 
@@ -203,6 +201,7 @@ impl Judge {
         for conn in conns {
             for side in [Side::Client, Side::Server] {
                 self.release_held(conn, side, Timestamp::from_nanos(u64::MAX));
+                self.end_spread(conn, side);
             }
             self.conclude(conn, true);
         }
@@ -256,9 +255,10 @@ impl Judge {
             Due::Ripe(conn, seq) => self.ripen(conn, seq),
             Due::Interrupt(conn, upto, clue) => self.interrupt_due(conn, upto, &clue),
             Due::Deadline(conn, seq) => self.deadline_due(conn, seq),
+            Due::Spread(conn, side) => self.end_spread(conn, side),
             Due::Left(conn, seq, ended) => self.left_due(conn, seq, ended),
             Due::Duplicate(conn, from, older, newer) => {
-                self.duplicate_due(conn, from, older, newer)
+                self.duplicate_due(conn, from, older, newer);
             }
         }
     }
@@ -331,140 +331,11 @@ impl Judge {
                         .processes
                         .known_as(party.pid, party.exe.as_deref());
                 }
-                self.tell_of(conn, |conn| Occurrence::Opened { conn });
             }
             ConnectionChange::Close => {
                 self.open(conn).ends.closed = Some(at);
                 self.settle(conn);
             }
-        }
-    }
-
-    fn noise(&mut self, noise: &Noise, at: Timestamp) {
-        self.open(noise.conn);
-        let hides = match noise.kind {
-            NoiseKind::Oversized | NoiseKind::InvalidUtf8 | NoiseKind::ContentLength => true,
-            // What we cannot read, a lenient host might.
-            NoiseKind::InvalidJson | NoiseKind::Unterminated => {
-                memchr::memmem::find(&noise.text, b"\"jsonrpc\"").is_some()
-            }
-            NoiseKind::Text | NoiseKind::Blank => false,
-        };
-        if hides {
-            self.cloud(noise.conn, noise.from, Some(at));
-        }
-        if noise.kind == NoiseKind::Oversized {
-            self.state.summary.gaps += 1;
-        }
-        self.tell_of(noise.conn, |conn| Occurrence::Noise { conn, noise });
-    }
-
-    /// Bytes of a side went by unseen, or could not be read: they may have been the answer, or
-    /// the cancellation, of every request in flight.
-    fn cloud(&mut self, conn: ConnId, from: Side, at: Option<Timestamp>) {
-        let Some(conn) = self.state.conns.get_mut(&conn) else {
-            return;
-        };
-        if let Some(at) = at {
-            conn.set_gap(from, at);
-        }
-        conn.lane_mut(from).hidden = true;
-        for side in [Side::Client, Side::Server] {
-            for call in conn.lane_mut(side).calls_mut() {
-                call.clouded = true;
-            }
-        }
-    }
-
-    /// Enters a request into the table, and drops the oldest where there are too many.
-    pub(super) fn enter(&mut self, call: Call) {
-        let (conn, from) = (call.conn, call.from);
-        self.state.in_flight += 1;
-        self.state.texts += call.weight();
-        let Some(connection) = self.state.conns.get_mut(&conn) else {
-            return;
-        };
-        connection.lane_mut(from).insert(call);
-        while self.state.in_flight > IN_FLIGHT || self.state.texts > TEXTS {
-            let Some(oldest) = self.oldest(conn, from) else {
-                return;
-            };
-            self.state.summary.gaps += 1;
-            let state = &self.state;
-            if let Some(connection) = state.conns.get(&conn)
-                && let Some(call) = connection.lane(from).get(oldest)
-            {
-                tell(
-                    &mut self.rules,
-                    &Occurrence::Dropped {
-                        conn: connection,
-                        call,
-                    },
-                    state,
-                    &mut self.desk,
-                );
-            }
-            self.end_call(conn, from, oldest, Outcome::Unknown, self.state.now, None);
-        }
-    }
-
-    fn oldest(&self, conn: ConnId, from: Side) -> Option<Seq> {
-        let lane = self.state.conns.get(&conn)?.lane(from);
-        lane.calls().next().map(|call| call.seq)
-    }
-
-    /// Ends a request: its record goes out, and it becomes part of the past.
-    pub(super) fn end_call(
-        &mut self,
-        conn: ConnId,
-        from: Side,
-        seq: Seq,
-        outcome: Outcome,
-        ended: Timestamp,
-        answer: Option<(&super::lane::Answer, Option<&TaskNote>)>,
-    ) {
-        let Some(connection) = self.state.conns.get_mut(&conn) else {
-            return;
-        };
-        let Some(mut call) = connection.lane_mut(from).remove(seq) else {
-            return;
-        };
-        self.state.in_flight -= 1;
-        self.state.texts -= call.weight();
-        *self.state.summary.calls.entry(outcome).or_default() += 1;
-        let bytes = answer.map(|(answer, _)| answer.bytes);
-        self.desk.outputs.push_back(Output::Call(record(
-            &call,
-            outcome,
-            ended,
-            bytes,
-            self.desk.now,
-        )));
-        call.case = None;
-        let past = Past {
-            call,
-            outcome,
-            ended,
-            answer_end: answer.and_then(|(answer, _)| answer.end),
-            task: answer
-                .and_then(|(_, task)| task)
-                .map(|task| task.id.clone()),
-        };
-        tell(
-            &mut self.rules,
-            &Occurrence::Ended { past: &past },
-            &self.state,
-            &mut self.desk,
-        );
-        if outcome != Outcome::TornDown {
-            self.desk.settle(&past.call);
-        }
-        if let Some(connection) = self.state.conns.get_mut(&conn) {
-            connection.lane_mut(from).remember(past);
-        }
-        self.set_clock(conn);
-        if from == Side::Client {
-            self.outer_ended(conn);
         }
     }
 
@@ -504,35 +375,17 @@ impl Judge {
 }
 
 /// Every rule sees every occurrence, in the order of the list.
-fn tell(rules: &mut [Box<dyn Rule>], seen: &Occurrence<'_>, state: &State, desk: &mut Desk) {
+pub(super) fn tell(
+    rules: &mut [Box<dyn Rule>],
+    seen: &Occurrence<'_>,
+    state: &State,
+    desk: &mut Desk,
+) {
     for (place, rule) in rules.iter_mut().enumerate() {
         desk.rule = place;
         rule.see(seen, state, desk);
     }
 }
 
-fn record(
-    call: &Call,
-    outcome: Outcome,
-    ended: Timestamp,
-    response_bytes: Option<u64>,
-    at: Timestamp,
-) -> CallRecord {
-    let over = outcome != Outcome::Pending;
-    CallRecord {
-        at,
-        conn: call.conn,
-        from: call.from,
-        id: call.id.clone(),
-        method: call.method.to_string(),
-        name: call.name.as_deref().map(str::to_owned),
-        sent: call.sent,
-        ended: over.then_some(ended),
-        outcome,
-        wasted: call.wasted(response_bytes.map(|_| ended)),
-        request_bytes: call.bytes,
-        response_bytes,
-        progress: call.progress,
-        cancel: call.cancel.clone(),
-    }
-}
+#[cfg(test)]
+mod tests;

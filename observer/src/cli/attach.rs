@@ -1,0 +1,199 @@
+//! `observer attach`: observes processes that run already, and all that they start.
+
+use std::collections::BTreeSet;
+
+use super::capture::{Capture, CaptureArgs, header};
+use super::live::{Finished, Live};
+use super::signals::{self, Signals};
+use super::{Exit, Failure, Job, OutputArgs, Outputs, SettingsArgs, say};
+use crate::capture::ebpf::{self, Probe};
+use crate::capture::proc::{Process, Snapshot};
+use crate::capture::{Captured, Pid};
+use crate::record::Scope;
+use crate::session;
+use crate::verdict;
+
+/// How often the processes are looked up again, at most, until no new one is found.
+const ROUNDS: usize = 8;
+
+/// Watch hosts or servers that run already
+///
+/// Takes in what they have started, and whoever holds the other end of their stdio: a server
+/// brings its host, a host its servers. Ends with Ctrl-C, or when all of them have ended. What
+/// was said before cannot be known: each stream starts with a gap.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  sudo observer attach codex
+  sudo observer attach --log audit.jsonl 4242 gemini")]
+pub(super) struct Attach {
+    /// Process ids, or names: of programs, or of scripts that node, python, ... run
+    #[arg(value_name = "PID|NAME", required = true)]
+    targets: Vec<String>,
+    #[command(flatten)]
+    capture: CaptureArgs,
+    #[command(flatten)]
+    settings: SettingsArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Attach {
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        let roots = find(&self.targets, &Snapshot::take()?)?;
+        let (runtime, signals) = prepare()?;
+        let (probe, snapshot, scope) = self.join(&roots)?;
+        let outputs = self.output.open(Job::Live)?;
+        let events = snapshot.events(&scope, probe.clock().now());
+        if !self.output.is_quiet() {
+            say(format_args!(
+                "watching {}; Ctrl-C ends",
+                names(&snapshot, &scope)
+            ));
+        }
+        let settings = self.settings.apply(verdict::Settings::default());
+        let header = header(
+            Scope::Attach {
+                pids: scope.into_iter().collect(),
+            },
+            settings,
+        );
+        let live = begin(probe, outputs, header, self.capture.session(), events)?;
+        let finished = runtime.block_on(until_told_to_end(live, signals, End::WithProcesses))?;
+        conclude(finished, self.output.verbosity())
+    }
+
+    /// Watches first and looks then, until nobody is found who is not watched: whoever is started
+    /// meanwhile is started by one that is.
+    fn join(&self, roots: &BTreeSet<Pid>) -> Result<(Probe, Snapshot, BTreeSet<Pid>), Failure> {
+        let mut scope = Snapshot::take()?.scope(roots);
+        let pids = ebpf::Scope::Pids(scope.iter().copied().collect());
+        let mut probe = self.capture.load(pids, self.output.verbosity())?;
+        let mut snapshot = Snapshot::take()?;
+        for _ in 0..ROUNDS {
+            let found = snapshot.scope(&scope);
+            let new: Vec<Pid> = found.difference(&scope).copied().collect();
+            scope = found;
+            if new.is_empty() {
+                break;
+            }
+            for pid in new {
+                probe.watch_pid(pid)?;
+            }
+            snapshot = Snapshot::take()?;
+        }
+        Ok((probe, snapshot, scope))
+    }
+}
+
+/// The processes that the user means.
+fn find(targets: &[String], snapshot: &Snapshot) -> Result<BTreeSet<Pid>, Failure> {
+    let mut roots = BTreeSet::new();
+    for target in targets {
+        let found = match target.parse() {
+            Ok(pid) => snapshot
+                .process(Pid(pid))
+                .map(|_| Pid(pid))
+                .into_iter()
+                .collect(),
+            Err(_) => snapshot.named(target),
+        };
+        if found.is_empty() {
+            let what = if target.parse::<u32>().is_ok() {
+                "with pid"
+            } else {
+                "called"
+            };
+            let target = target.escape_debug();
+            return Err(
+                Failure::new(Exit::Failed, format_args!("no process {what} {target}"))
+                    .with_remedy("ps -eo pid,args lists what runs"),
+            );
+        }
+        roots.extend(found);
+    }
+    Ok(roots)
+}
+
+/// `codex[4242] and 3 more processes`.
+fn names(snapshot: &Snapshot, scope: &BTreeSet<Pid>) -> String {
+    let name = |pid: &Pid| {
+        let name = snapshot
+            .process(*pid)
+            .map_or("?", Process::name)
+            .escape_debug();
+        format!("{name}[{pid}]")
+    };
+    let shown: Vec<String> = scope.iter().take(4).map(name).collect();
+    match scope.len() - shown.len() {
+        0 => shown.join(", "),
+        1 => format!("{} and another process", shown.join(", ")),
+        more => format!("{} and {more} more processes", shown.join(", ")),
+    }
+}
+
+/// When an observation ends of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// When no process of the scope is left.
+    WithProcesses,
+    /// Never.
+    Never,
+}
+
+/// A runtime, and the signals that end an observation, before any thread is made.
+pub(super) fn prepare() -> Result<(tokio::runtime::Runtime, Signals), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let signals = Signals::hold(&signals::ENDING);
+    let failed = |error| Failure::new(Exit::Failed, format_args!("cannot await signals: {error}"));
+    Ok((runtime.map_err(failed)?, signals.map_err(failed)?))
+}
+
+/// Begins an observation with what is known already.
+pub(super) fn begin(
+    probe: Probe,
+    outputs: Outputs,
+    header: crate::record::Header,
+    session: session::Settings,
+    known: Vec<Captured>,
+) -> Result<Live, Failure> {
+    let capture = Capture::start(probe).map_err(|error| {
+        Failure::new(Exit::Failed, format_args!("cannot start a thread: {error}"))
+    })?;
+    let mut live = Live::begin(capture, outputs, header, session);
+    live.handle_events(known);
+    Ok(live)
+}
+
+/// Observes until a signal comes, or the end.
+pub(super) async fn until_told_to_end(
+    mut live: Live,
+    signals: Signals,
+    end: End,
+) -> Result<Finished, Failure> {
+    let failed = |error| Failure::new(Exit::Failed, format_args!("cannot await signals: {error}"));
+    let mut signals = signals.listen().map_err(failed)?;
+    while end == End::Never || !live.alive().is_empty() {
+        tokio::select! {
+            biased;
+            received = signals.next() => {
+                received.map_err(failed)?;
+                break;
+            }
+            step = live.step() => if step.is_err() {
+                break;
+            },
+        }
+    }
+    Ok(live.finish().await)
+}
+
+/// The exit code of an observation that was not `run`'s.
+pub(super) fn conclude(finished: Finished, verbosity: u8) -> Result<Exit, Failure> {
+    if finished.captured.is_ok() {
+        finished.report(verbosity);
+    }
+    let exit = finished.outputs.exit();
+    finished.captured.map(|_| exit)
+}
