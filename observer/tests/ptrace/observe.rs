@@ -34,8 +34,7 @@ pub(crate) fn observe<W: AsRef<str>>(words: &[W]) -> Observation {
     let (program, arguments) = words.split_first().unwrap();
     let arguments: Vec<OsString> = arguments.iter().map(|word| word.as_ref().into()).collect();
     let signals = InheritedSignals::read(&[]);
-    let paused =
-        Paused::spawn(program.as_ref().into(), &arguments, &Owner::Same, signals).unwrap();
+    let paused = Paused::spawn(program.as_ref().into(), &arguments, &Owner::Same, signals).unwrap();
     let pid = paused.pid();
     let (sender, mut receiver) = mpsc::channel(8);
     let trace = Trace::start(Clock::start(), sender).unwrap();
@@ -49,30 +48,49 @@ pub(crate) fn observe<W: AsRef<str>>(words: &[W]) -> Observation {
     });
     paused.release().unwrap();
     let fate = loop {
-        match changes.wait().expect("the command ends before the trace does") {
+        match changes
+            .wait()
+            .expect("the command ends before the trace does")
+        {
             ChildChange::Ended(fate) => break fate,
             ChildChange::Stopped | ChildChange::None => {}
         }
     };
     trace.handle().stop();
     let loss = trace.join().unwrap();
-    Observation { pid, fate, events: collector.join().unwrap(), loss }
+    Observation {
+        pid,
+        fate,
+        events: collector.join().unwrap(),
+        loss,
+    }
 }
 
 impl Observation {
     /// All streams; asserts that chunks come in order.
     pub(crate) fn streams(&self) -> BTreeMap<String, Stream> {
         let mut streams: BTreeMap<String, Stream> = BTreeMap::new();
-        let mut stream = |id: StreamId| -> *mut Stream { streams.entry(id.to_string()).or_default() };
+        let mut stream =
+            |id: StreamId| -> *mut Stream { streams.entry(id.to_string()).or_default() };
         let _ = &mut stream;
         for Captured { event, .. } in &self.events {
             match event {
-                CaptureEvent::Chunk { stream, offset, bytes, .. } => {
+                CaptureEvent::Chunk {
+                    stream,
+                    offset,
+                    bytes,
+                    ..
+                } => {
                     let entry = streams.entry(stream.to_string()).or_default();
                     assert_eq!(*offset, entry.bytes.len() as u64 + entry.gaps, "{stream}");
                     entry.bytes.extend_from_slice(bytes);
                 }
-                CaptureEvent::Gap { stream, offset, bytes, .. } => {
+                CaptureEvent::Gap {
+                    stream,
+                    offset,
+                    bytes,
+                    ..
+                } => {
                     let entry = streams.entry(stream.to_string()).or_default();
                     assert_eq!(*offset, entry.bytes.len() as u64 + entry.gaps, "{stream}");
                     entry.gaps += bytes.unwrap_or(0);
@@ -96,9 +114,11 @@ impl Observation {
 
     /// What became of processes, in order.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (Pid, &ProcessChange)> {
-        self.events.iter().filter_map(|captured| match &captured.event {
-            CaptureEvent::Process(ProcessEvent { pid, change }) => Some((*pid, change)),
-            _ => None,
-        })
+        self.events
+            .iter()
+            .filter_map(|captured| match &captured.event {
+                CaptureEvent::Process(ProcessEvent { pid, change }) => Some((*pid, change)),
+                _ => None,
+            })
     }
 }

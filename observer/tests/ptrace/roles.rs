@@ -11,7 +11,11 @@ const ROLE: &str = "OBSERVER_TEST_ROLE";
 /// The words that start this binary in a role.
 pub(crate) fn role(words: &str) -> Vec<String> {
     let own = std::env::current_exe().unwrap();
-    vec!["env".into(), format!("{ROLE}={words}"), own.to_string_lossy().into_owned()]
+    vec![
+        "env".into(),
+        format!("{ROLE}={words}"),
+        own.to_string_lossy().into_owned(),
+    ]
 }
 
 /// Called by the C library before `main`.
@@ -20,7 +24,9 @@ pub(crate) fn role(words: &str) -> Vec<String> {
 static PLAY: extern "C" fn() = play;
 
 extern "C" fn play() {
-    let Ok(words) = std::env::var(ROLE) else { return };
+    let Ok(words) = std::env::var(ROLE) else {
+        return;
+    };
     let words: Vec<&str> = words.split(' ').collect();
     let status = match words[0] {
         "transfer" => transfer(&words[1..]),
@@ -73,7 +79,9 @@ fn check(result: isize) -> usize {
 /// `transfer KIND WRITE READ LEN SEED LONGEST`: writes to a child of its own, in pieces of at most
 /// LONGEST bytes. The child exits with 0 if it has read just these bytes.
 fn transfer(words: &[&str]) -> i32 {
-    let [kind, write, read, len, seed, longest] = words else { panic!("six words") };
+    let [kind, write, read, len, seed, longest] = words else {
+        panic!("six words")
+    };
     let (len, seed): (usize, u64) = (len.parse().unwrap(), seed.parse().unwrap());
     let longest: usize = longest.parse().unwrap();
     let (reader, writer) = channel(kind);
@@ -127,7 +135,13 @@ fn message(iov: &mut [libc::iovec]) -> libc::msghdr {
 }
 
 fn messages(halves: &mut [Vec<libc::iovec>]) -> Vec<libc::mmsghdr> {
-    halves.iter_mut().map(|iov| libc::mmsghdr { msg_hdr: message(iov), msg_len: 0 }).collect()
+    halves
+        .iter_mut()
+        .map(|iov| libc::mmsghdr {
+            msg_hdr: message(iov),
+            msg_len: 0,
+        })
+        .collect()
 }
 
 fn write_all(how: &str, fd: i32, bytes: &[u8], longest: usize, seed: u64) {
@@ -156,13 +170,23 @@ fn write_some(how: &str, fd: i32, piece: &[u8], pieces: usize) -> usize {
                 let mut halves = [iovecs(one, pieces), iovecs(other, pieces)];
                 let mut messages = messages(&mut halves);
                 let sent = check(libc::sendmmsg(fd, messages.as_mut_ptr(), 2, 0) as isize);
-                messages[..sent].iter().map(|message| message.msg_len as usize).sum()
+                messages[..sent]
+                    .iter()
+                    .map(|message| message.msg_len as usize)
+                    .sum()
             }
             "vmsplice" => check(libc::vmsplice(fd, iov_data, iov.len(), 0)),
             "splice" => {
                 let (reader, writer) = channel("pipe");
                 let len = check(libc::write(writer, data, len.min(65536)));
-                let moved = check(libc::splice(reader, ptr::null_mut(), fd, ptr::null_mut(), len, 0));
+                let moved = check(libc::splice(
+                    reader,
+                    ptr::null_mut(),
+                    fd,
+                    ptr::null_mut(),
+                    len,
+                    0,
+                ));
                 libc::close(reader);
                 libc::close(writer);
                 moved
@@ -212,7 +236,10 @@ fn read_some(how: &str, fd: i32, piece: &mut [u8], pieces: usize) -> usize {
                 let mut whole = [iov];
                 let mut messages = messages(&mut whole);
                 let flags = libc::MSG_WAITFORONE;
-                check(libc::recvmmsg(fd, messages.as_mut_ptr(), 1, flags as _, ptr::null_mut()) as isize);
+                check(
+                    libc::recvmmsg(fd, messages.as_mut_ptr(), 1, flags as _, ptr::null_mut())
+                        as isize,
+                );
                 messages[0].msg_len as usize
             }
             other => panic!("no call {other}"),

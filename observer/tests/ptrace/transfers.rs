@@ -13,22 +13,36 @@ fn transfer(kind: &str, write: &str, read: &str, len: usize, seed: u64, longest:
     let expected = content(len, seed);
     let unseen = matches!(write, "splice" | "sendfile");
     let found = streams.values().find(|stream| {
-        if unseen { stream.gaps == len as u64 } else { stream.bytes == expected }
+        if unseen {
+            stream.gaps == len as u64
+        } else {
+            stream.bytes == expected
+        }
     });
     let sizes: Vec<_> = streams
         .iter()
         .map(|(name, s)| (name, s.bytes.len(), s.gaps, s.read, s.ended))
         .collect();
     let found = found.unwrap_or_else(|| panic!("{name}: {sizes:?}"));
-    assert_eq!((found.read, found.ended, found.refused), (len as u64, true, false), "{name}");
+    assert_eq!(
+        (found.read, found.ended, found.refused),
+        (len as u64, true, false),
+        "{name}"
+    );
     let loss = seen.loss;
-    assert_eq!(loss.seen, loss.submitted + loss.unreadable + loss.filtered, "{loss:?}");
+    assert_eq!(
+        loss.seen,
+        loss.submitted + loss.unreadable + loss.filtered,
+        "{loss:?}"
+    );
     assert_eq!(loss.complete(), !unseen, "{loss:?}");
 }
 
 #[test]
 fn all_calls_on_pipes() {
-    for write in ["write", "writev", "pwritev2", "vmsplice", "splice", "sendfile"] {
+    for write in [
+        "write", "writev", "pwritev2", "vmsplice", "splice", "sendfile",
+    ] {
         for read in ["read", "readv", "preadv2"] {
             transfer("pipe", write, read, 100_000, 7, 9_000);
         }
@@ -36,7 +50,9 @@ fn all_calls_on_pipes() {
 }
 #[test]
 fn all_calls_on_sockets() {
-    for write in ["write", "writev", "sendto", "sendmsg", "sendmmsg", "splice", "sendfile"] {
+    for write in [
+        "write", "writev", "sendto", "sendmsg", "sendmmsg", "splice", "sendfile",
+    ] {
         for read in ["read", "readv", "recvfrom", "recvmsg", "recvmmsg"] {
             transfer("socket", write, read, 100_000, 7, 9_000);
         }

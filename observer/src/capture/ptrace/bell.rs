@@ -49,7 +49,11 @@ impl Bell {
     pub(super) fn hang() -> io::Result<(Self, Sender<Ring>)> {
         extern "C" fn nothing(_: libc::c_int) {}
         // Without SA_RESTART: the call that it interrupts must return.
-        let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::empty(), SigSet::empty());
+        let action = SigAction::new(
+            SigHandler::Handler(nothing),
+            SaFlags::empty(),
+            SigSet::empty(),
+        );
         // SAFETY: the handler does nothing, so it can break nothing.
         unsafe { sigaction(SIGNAL, &action) }?;
         SigSet::from(SIGNAL).thread_unblock()?;
@@ -62,8 +66,17 @@ impl Bell {
             sent: 0,
             taken: Arc::downgrade(&taken),
         };
-        thread::Builder::new().name("ptrace-bell".into()).spawn(move || rope.ring(&rings))?;
-        Ok((Self { commands, taken, ringer: ringer.clone() }, ringer))
+        thread::Builder::new()
+            .name("ptrace-bell".into())
+            .spawn(move || rope.ring(&rings))?;
+        Ok((
+            Self {
+                commands,
+                taken,
+                ringer: ringer.clone(),
+            },
+            ringer,
+        ))
     }
 
     /// A command, if there is one.
@@ -126,7 +139,11 @@ impl Rope {
         // It fails when the bell is gone; then nobody has to be woken either.
         self.to_thread.send(command).ok();
         self.sent += 1;
-        while self.taken.upgrade().is_some_and(|taken| taken.load(Ordering::Acquire) < self.sent) {
+        while self
+            .taken
+            .upgrade()
+            .is_some_and(|taken| taken.load(Ordering::Acquire) < self.sent)
+        {
             let process = std::process::id().cast_signed();
             // SAFETY: three numbers, no memory. A thread that has ended is no thread of ours.
             unsafe { libc::syscall(libc::SYS_tgkill, process, self.thread, SIGNAL as i32) };

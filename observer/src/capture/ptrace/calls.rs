@@ -76,14 +76,21 @@ impl Calls {
     /// A thread is about to make a call. `None` where its return will not matter.
     pub(super) fn enter(&mut self, caller: Caller, op: Op, args: Args) -> Option<Pending> {
         if op == Op::Socketpair {
-            return is_stream_pair(&args).then_some(Pending { op, args, to: None, from: None });
+            return is_stream_pair(&args).then_some(Pending {
+                op,
+                args,
+                to: None,
+                from: None,
+            });
         }
         if op.peeks(&args) {
             return None;
         }
         let (to, from) = op.descriptors(&args);
         let (to, from) = match op {
-            Op::Vmsplice if access(caller.tid, low(args[0])) == Some(libc::O_RDONLY) => (None, from),
+            Op::Vmsplice if access(caller.tid, low(args[0])) == Some(libc::O_RDONLY) => {
+                (None, from)
+            }
             Op::Vmsplice => (to, None),
             _ => (to, from),
         };
@@ -113,20 +120,29 @@ impl Calls {
 
     /// The thread was killed in the middle of a call, and what that has written nobody knows.
     pub(super) fn lose(&mut self, pending: &Pending) {
-        let Some(stream) = pending.to.and_then(|(_, target)| self.descriptors.written(target))
+        let Some(stream) = pending
+            .to
+            .and_then(|(_, target)| self.descriptors.written(target))
         else {
             return;
         };
         if self.streams.is_wanted(stream) {
             let offset = self.streams.written(stream);
             self.streams.unknown();
-            self.emit(CaptureEvent::Gap { stream, offset, bytes: None, reason: GapReason::Unreadable });
+            self.emit(CaptureEvent::Gap {
+                stream,
+                offset,
+                bytes: None,
+                reason: GapReason::Unreadable,
+            });
         }
     }
 
     /// Sockets that were made as a pair: who asks later may find one of them closed.
     fn paired(&mut self, caller: Caller, address: u64) {
-        let Some(fds) = Memory::of(caller.tid).pair(address) else { return };
+        let Some(fds) = Memory::of(caller.tid).pair(address) else {
+            return;
+        };
         let socket = |fd| self.descriptors.target(caller.pid, caller.tid, fd);
         if let [Target::Socket(one), Target::Socket(other)] = fds.map(socket) {
             self.descriptors.pair(one, other);
@@ -138,14 +154,23 @@ impl Calls {
         if let Target::Internet(peer) = target {
             if moved.bytes > 0 {
                 let peer = peer.or_else(|| call.destination(caller.tid));
-                self.emit(CaptureEvent::NetSend { pid: caller.pid, bytes: moved.bytes, peer });
+                self.emit(CaptureEvent::NetSend {
+                    pid: caller.pid,
+                    bytes: moved.bytes,
+                    peer,
+                });
             }
             return;
         }
-        let Some(stream) = self.descriptors.written(target) else { return };
+        let Some(stream) = self.descriptors.written(target) else {
+            return;
+        };
         if is_refusal(returned) {
             if self.streams.is_wanted(stream) {
-                self.emit(CaptureEvent::Refused { stream, writer: caller.pid });
+                self.emit(CaptureEvent::Refused {
+                    stream,
+                    writer: caller.pid,
+                });
             }
         } else if moved.bytes > 0
             && let Some(offset) = self.streams.write(stream, moved.bytes)
@@ -175,14 +200,32 @@ impl Calls {
             let next = offset + bytes.len() as u64;
             self.streams.submitted(bytes.len() as u64);
             let (writer, fd) = (caller.pid, Some(fd));
-            self.outbox.push(at, CaptureEvent::Chunk { stream, offset, bytes, writer, fd });
+            self.outbox.push(
+                at,
+                CaptureEvent::Chunk {
+                    stream,
+                    offset,
+                    bytes,
+                    writer,
+                    fd,
+                },
+            );
             offset = next;
         });
         if offset < end {
             let bytes = end - offset;
             self.streams.unreadable(bytes);
-            self.outbox.push(at, CaptureEvent::Gap { stream, offset, bytes: Some(bytes), reason });
-            self.outbox.push(at, CaptureEvent::Loss(self.streams.loss()));
+            self.outbox.push(
+                at,
+                CaptureEvent::Gap {
+                    stream,
+                    offset,
+                    bytes: Some(bytes),
+                    reason,
+                },
+            );
+            self.outbox
+                .push(at, CaptureEvent::Loss(self.streams.loss()));
         }
     }
 
@@ -194,11 +237,18 @@ impl Calls {
             self.typed(caller, call, returned, device);
             return;
         }
-        let Some(stream) = self.descriptors.read(target) else { return };
+        let Some(stream) = self.descriptors.read(target) else {
+            return;
+        };
         let moved = call.moved(caller.tid, returned);
         if let Some(end) = self.streams.read(stream, moved.bytes) {
             let (reader, fd) = (caller.pid, Some(fd));
-            self.emit(CaptureEvent::Read { stream, end, reader, fd });
+            self.emit(CaptureEvent::Read {
+                stream,
+                end,
+                reader,
+                fd,
+            });
         }
         let ended = moved.empty || returned == 0 && call.wanted(caller.tid) > 0;
         if ended && self.streams.is_wanted(stream) {
@@ -210,10 +260,14 @@ impl Calls {
     fn typed(&mut self, caller: Caller, call: &Pending, returned: i64, device: u64) {
         let memory = Memory::of(caller.tid);
         let bytes = returned.unsigned_abs();
-        let Content::At(spans) = call.content(memory, returned, bytes) else { return };
+        let Content::At(spans) = call.content(memory, returned, bytes) else {
+            return;
+        };
         let (at, mut found) = (self.clock.now(), Vec::new());
         let parser = self.keys.entry((caller.pid, device)).or_default();
-        memory.read_spans(&spans, LONGEST_CHUNK, |typed| parser.push(at, &typed, &mut found));
+        memory.read_spans(&spans, LONGEST_CHUNK, |typed| {
+            parser.push(at, &typed, &mut found)
+        });
         self.report_keys(caller.pid, found);
     }
 
@@ -234,7 +288,14 @@ impl Calls {
 
     fn report_keys(&mut self, pid: Pid, keys: Vec<(Timestamp, crate::capture::InterruptKind)>) {
         for (at, kind) in keys {
-            self.outbox.push(at, CaptureEvent::Interrupt { pid, kind, sender: None });
+            self.outbox.push(
+                at,
+                CaptureEvent::Interrupt {
+                    pid,
+                    kind,
+                    sender: None,
+                },
+            );
         }
     }
 
@@ -264,14 +325,23 @@ enum Content {
 
 impl Pending {
     fn moved(&self, tid: Tid, returned: i64) -> Moved {
-        let Ok(returned) = u64::try_from(returned) else { return Moved::default() };
+        let Ok(returned) = u64::try_from(returned) else {
+            return Moved::default();
+        };
         if !matches!(self.op, Op::Sendmmsg | Op::Recvmmsg) {
-            return Moved { bytes: returned, empty: false };
+            return Moved {
+                bytes: returned,
+                empty: false,
+            };
         }
-        let messages = Memory::of(tid).messages(self.args[1], returned).unwrap_or_default();
+        let messages = Memory::of(tid)
+            .messages(self.args[1], returned)
+            .unwrap_or_default();
         Moved {
             bytes: messages.iter().map(|(_, moved)| moved).sum(),
-            empty: messages.iter().any(|(spans, moved)| *moved == 0 && spans.len() > 0),
+            empty: messages
+                .iter()
+                .any(|(spans, moved)| *moved == 0 && spans.len() > 0),
         }
     }
 
@@ -285,9 +355,12 @@ impl Pending {
             Op::Sendmmsg | Op::Recvmmsg => {
                 let messages = memory.messages(pointer, returned.unsigned_abs());
                 messages.map(|messages| {
-                let moved = messages.into_iter().map(|(spans, moved)| spans.first(moved));
-                moved.fold(Spans::default(), Spans::chain)
-            })}
+                    let moved = messages
+                        .into_iter()
+                        .map(|(spans, moved)| spans.first(moved));
+                    moved.fold(Spans::default(), Spans::chain)
+                })
+            }
             _ => return Content::Unseen,
         };
         spans.map_or(Content::Unreadable, |spans| Content::At(spans.first(bytes)))
@@ -297,10 +370,12 @@ impl Pending {
     fn wanted(&self, tid: Tid) -> u64 {
         let memory = Memory::of(tid);
         match self.op {
-            Op::Readv | Op::Vmsplice => {
-                memory.vector(self.args[1], self.args[2]).map_or(0, |spans| spans.len())
-            }
-            Op::Recvmsg => memory.message(self.args[1]).map_or(0, |(spans, _)| spans.len()),
+            Op::Readv | Op::Vmsplice => memory
+                .vector(self.args[1], self.args[2])
+                .map_or(0, |spans| spans.len()),
+            Op::Recvmsg => memory
+                .message(self.args[1])
+                .map_or(0, |(spans, _)| spans.len()),
             Op::Recvmmsg => 0,
             Op::Splice => self.args[4],
             Op::Sendfile => self.args[3],
@@ -316,7 +391,9 @@ impl Pending {
             Op::Sendmsg | Op::Sendmmsg => memory.message(self.args[1])?.1,
             _ => return None,
         };
-        let len = usize::try_from(len).ok().filter(|&len| address != 0 && len <= 128)?;
+        let len = usize::try_from(len)
+            .ok()
+            .filter(|&len| address != 0 && len <= 128)?;
         parse_address(&memory.bytes(address, len)?)
     }
 }

@@ -57,8 +57,13 @@ pub(super) struct Descriptors {
 
 impl Descriptors {
     pub(super) fn new() -> Self {
-        let pipefs = std::io::pipe().ok().and_then(|(reader, _)| nix::sys::stat::fstat(reader).ok());
-        Self { pipefs: pipefs.map(|stat| stat.st_dev), ..Self::default() }
+        let pipefs = std::io::pipe()
+            .ok()
+            .and_then(|(reader, _)| nix::sys::stat::fstat(reader).ok());
+        Self {
+            pipefs: pipefs.map(|stat| stat.st_dev),
+            ..Self::default()
+        }
     }
 
     /// What descriptor `fd` of a thread that stands still is open on.
@@ -66,7 +71,9 @@ impl Descriptors {
         if fd < 0 {
             return Target::Other;
         }
-        let Ok(file) = fs::metadata(format!("/proc/{tid}/fd/{fd}")) else { return Target::Other };
+        let Ok(file) = fs::metadata(format!("/proc/{tid}/fd/{fd}")) else {
+            return Target::Other;
+        };
         let kind = file.file_type();
         if kind.is_fifo() {
             Target::Pipe(self.pipe(&file))
@@ -83,16 +90,26 @@ impl Descriptors {
         let device = file.dev();
         let named = self.pipefs != Some(device);
         // As the kernel encodes a device inside: 12 bits and 20.
-        let scope = if named { major(device) << 20 | minor(device) & 0xf_ffff } else { 0 };
+        let scope = if named {
+            major(device) << 20 | minor(device) & 0xf_ffff
+        } else {
+            0
+        };
         #[expect(clippy::cast_possible_truncation, reason = "12 bits and 20 bits")]
-        StreamId { kind: StreamKind::Pipe, object: file.ino(), scope: scope as u32 }
+        StreamId {
+            kind: StreamKind::Pipe,
+            object: file.ino(),
+            scope: scope as u32,
+        }
     }
 
     fn socket(&mut self, pid: Pid, fd: i32, inode: u64) -> Target {
         let socket = match self.sockets.get(&inode) {
             Some(known) => *known,
             None => {
-                let Some((socket, settled)) = ask(pid, fd, inode) else { return Target::Other };
+                let Some((socket, settled)) = ask(pid, fd, inode) else {
+                    return Target::Other;
+                };
                 if settled {
                     if self.sockets.len() >= REMEMBERED {
                         self.sockets.clear();
@@ -149,7 +166,10 @@ impl Descriptors {
     /// The streams that a process can read, and how many bytes wait in each.
     pub(super) fn waiting(&mut self, pid: Pid) -> Vec<(StreamId, u64)> {
         let tid = Tid(pid.0.cast_signed());
-        let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let entries = fs::read_dir(format!("/proc/{pid}/fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
         let fds = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         fds.filter_map(|fd: i32| {
             let target = self.target(pid, tid, fd);
@@ -163,11 +183,19 @@ fn bytes_waiting(file: &OwnedFd) -> Option<u64> {
     let mut waiting: libc::c_int = 0;
     // SAFETY: FIONREAD writes one int, to valid memory.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::FIONREAD, &raw mut waiting) };
-    if result == 0 { u64::try_from(waiting).ok() } else { None }
+    if result == 0 {
+        u64::try_from(waiting).ok()
+    } else {
+        None
+    }
 }
 
 fn socket_stream(object: u64) -> StreamId {
-    StreamId { kind: StreamKind::Socket, object, scope: 0 }
+    StreamId {
+        kind: StreamKind::Socket,
+        object,
+        scope: 0,
+    }
 }
 
 /// Virtual consoles and serial lines, `/dev/tty` and its like, pseudo-terminals
@@ -224,10 +252,13 @@ fn peer_address(socket: &OwnedFd) -> Option<SocketAddr> {
     let mut address = Address([0; 128]);
     let mut len = size_of::<Address>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `len` bytes to `address`, which has as many.
-    let result = unsafe {
-        libc::getpeername(socket.as_raw_fd(), (&raw mut address).cast(), &raw mut len)
-    };
-    if result == 0 { parse_address(address.0.get(..len as usize)?) } else { None }
+    let result =
+        unsafe { libc::getpeername(socket.as_raw_fd(), (&raw mut address).cast(), &raw mut len) };
+    if result == 0 {
+        parse_address(address.0.get(..len as usize)?)
+    } else {
+        None
+    }
 }
 
 /// The file that a tracee's descriptor is open on, for as long as we need it (Linux 5.6).
@@ -271,12 +302,18 @@ mod tests {
     fn a_pipe_is_one_stream_with_two_ends() {
         let (reader, writer) = std::io::pipe().unwrap();
         let mut descriptors = Descriptors::new();
-        let stream = StreamId { kind: StreamKind::Pipe, object: inode(&reader), scope: 0 };
-        assert_eq!(target(&mut descriptors, writer.as_raw_fd()), Target::Pipe(stream));
-        let (pid, tid) = own();
-        let ends = |fd| Descriptors::new().ends(pid, tid, fd);
-        assert_eq!(ends(reader.as_raw_fd()), [(stream, End::Reader)]);
-        assert_eq!(ends(writer.as_raw_fd()), [(stream, End::Writer)]);
+        let stream = StreamId {
+            kind: StreamKind::Pipe,
+            object: inode(&reader),
+            scope: 0,
+        };
+        assert_eq!(
+            target(&mut descriptors, writer.as_raw_fd()),
+            Target::Pipe(stream)
+        );
+        let found = target(&mut descriptors, reader.as_raw_fd());
+        assert_eq!(descriptors.read(found), Some(stream));
+        assert_eq!(descriptors.written(found), Some(stream));
     }
 
     #[test]
@@ -284,7 +321,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("fifo");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let fifo = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let fifo = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&path)
+            .unwrap();
         match target(&mut Descriptors::new(), fifo.as_raw_fd()) {
             Target::Pipe(stream) => assert_ne!(stream.scope, 0),
             other => panic!("{other:?}"),
@@ -314,9 +355,15 @@ mod tests {
         let mut descriptors = Descriptors::new();
         let peer = Target::Internet(Some(address));
         assert_eq!(target(&mut descriptors, client.as_raw_fd()), peer);
-        assert_eq!(target(&mut descriptors, listener.as_raw_fd()), Target::Internet(None));
+        assert_eq!(
+            target(&mut descriptors, listener.as_raw_fd()),
+            Target::Internet(None)
+        );
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
-        assert_eq!(target(&mut descriptors, udp.as_raw_fd()), Target::Internet(None));
+        assert_eq!(
+            target(&mut descriptors, udp.as_raw_fd()),
+            Target::Internet(None)
+        );
         udp.connect(address).unwrap();
         assert_eq!(target(&mut descriptors, udp.as_raw_fd()), peer);
     }

@@ -74,7 +74,11 @@ impl TraceError {
     /// What the kernel's answer to a seizure of `pid` means.
     pub(super) fn seize(pid: Pid, source: Errno) -> Self {
         let refusal = Facts::gather(pid).refusal(source);
-        Self::Seize { pid, refusal, source }
+        Self::Seize {
+            pid,
+            refusal,
+            source,
+        }
     }
 }
 
@@ -151,7 +155,9 @@ impl Facts {
 fn may_trace_all(status: &str) -> bool {
     const CAP_SYS_PTRACE: u32 = 19;
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let set = line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
+    let set = line
+        .and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
+        .unwrap_or(0);
     set >> CAP_SYS_PTRACE & 1 == 1
 }
 
@@ -178,26 +184,61 @@ mod tests {
 
     #[test]
     fn yama_is_named_with_its_setting() {
-        let yama = |scope| Facts { yama: Some(scope), ..OURS };
+        let yama = |scope| Facts {
+            yama: Some(scope),
+            ..OURS
+        };
         assert_eq!(refusal(yama(0)), Refusal::Unknown);
         assert_eq!(refusal(yama(1)), Refusal::YamaChildrenOnly);
         assert_eq!(refusal(yama(2)), Refusal::YamaAdminOnly);
         assert_eq!(refusal(yama(3)), Refusal::YamaNobody);
         // Administrators are told only what binds them as well.
-        let admin = |scope| Facts { privileged: true, ..yama(scope) };
+        let admin = |scope| Facts {
+            privileged: true,
+            ..yama(scope)
+        };
         assert_eq!(refusal(admin(1)), Refusal::Unknown);
         assert_eq!(refusal(admin(3)), Refusal::YamaNobody);
     }
 
     #[test]
     fn what_is_certain_comes_before_what_is_likely() {
-        let yama = Facts { yama: Some(1), ..OURS };
-        assert_eq!(refusal(Facts { tracer: Some(7), ..yama }), Refusal::Traced(Pid(7)));
-        assert_eq!(refusal(Facts { uid: 0, guard: 0, ..yama }), Refusal::OtherUser { uid: 0 });
+        let yama = Facts {
+            yama: Some(1),
+            ..OURS
+        };
+        assert_eq!(
+            refusal(Facts {
+                tracer: Some(7),
+                ..yama
+            }),
+            Refusal::Traced(Pid(7))
+        );
+        assert_eq!(
+            refusal(Facts {
+                uid: 0,
+                guard: 0,
+                ..yama
+            }),
+            Refusal::OtherUser { uid: 0 }
+        );
         assert_eq!(refusal(Facts { guard: 0, ..yama }), Refusal::Protected);
         assert_eq!(refusal(Facts { own: true, ..yama }), Refusal::Own);
-        assert_eq!(refusal(Facts { kernel: true, uid: 0, ..yama }), Refusal::KernelThread);
-        assert_eq!(refusal(Facts { exists: false, ..yama }), Refusal::Gone);
+        assert_eq!(
+            refusal(Facts {
+                kernel: true,
+                uid: 0,
+                ..yama
+            }),
+            Refusal::KernelThread
+        );
+        assert_eq!(
+            refusal(Facts {
+                exists: false,
+                ..yama
+            }),
+            Refusal::Gone
+        );
         assert_eq!(yama.refusal(Errno::ESRCH), Refusal::Gone);
     }
 

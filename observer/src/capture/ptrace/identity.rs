@@ -17,8 +17,13 @@ pub(super) fn exe(pid: Pid) -> Option<String> {
 /// Its arguments.
 pub(super) fn argv(pid: Pid) -> Vec<String> {
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let Some(words) = words.strip_suffix(b"\0") else { return Vec::new() };
-    words.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into()).collect()
+    let Some(words) = words.strip_suffix(b"\0") else {
+        return Vec::new();
+    };
+    words
+        .split(|&byte| byte == 0)
+        .map(|word| String::from_utf8_lossy(word).into())
+        .collect()
 }
 
 /// When it started, in nanoseconds since boot.
@@ -43,6 +48,9 @@ mod tests {
         assert_eq!(argv(own), std::env::args().collect::<Vec<_>>());
         assert!(start(own).unwrap() > 0);
         let nobody = Pid(u32::MAX);
-        assert_eq!((super::exe(nobody), argv(nobody), start(nobody)), (None, vec![], None));
+        assert_eq!(
+            (super::exe(nobody), argv(nobody), start(nobody)),
+            (None, vec![], None)
+        );
     }
 }

@@ -34,9 +34,11 @@ impl SyscallInfo {
         let [op, _, _, _, arch @ ..] = words[0].to_ne_bytes();
         let [_, _, _, number, args @ .., _] = *words;
         match op {
-            ENTRY => {
-                Self::Entry { abi: Abi::of(u32::from_ne_bytes(arch), number), number, args }
-            }
+            ENTRY => Self::Entry {
+                abi: Abi::of(u32::from_ne_bytes(arch), number),
+                number,
+                args,
+            },
             EXIT => Self::Exit(number.cast_signed()),
             _ => Self::None,
         }
@@ -63,15 +65,25 @@ mod tests {
         let rest = [7, 8, 64, 1, 2, 3, 4, 5, 6, 0];
         assert_eq!(
             SyscallInfo::decode(&words(1, 0xc000_00b7, rest)),
-            SyscallInfo::Entry { abi: Abi::Aarch64, number: 64, args: [1, 2, 3, 4, 5, 6] }
+            SyscallInfo::Entry {
+                abi: Abi::Aarch64,
+                number: 64,
+                args: [1, 2, 3, 4, 5, 6]
+            }
         );
         let rest = [7, 8, (-32_i64).cast_unsigned(), 1, 0, 0, 0, 0, 0, 0];
         assert_eq!(
             SyscallInfo::decode(&words(2, 0xc000_003e, rest)),
             SyscallInfo::Exit(-32)
         );
-        assert_eq!(SyscallInfo::decode(&words(0, 0xc000_003e, rest)), SyscallInfo::None);
+        assert_eq!(
+            SyscallInfo::decode(&words(0, 0xc000_003e, rest)),
+            SyscallInfo::None
+        );
         // PTRACE_SYSCALL_INFO_SECCOMP: never asked for.
-        assert_eq!(SyscallInfo::decode(&words(3, 0xc000_003e, rest)), SyscallInfo::None);
+        assert_eq!(
+            SyscallInfo::decode(&words(3, 0xc000_003e, rest)),
+            SyscallInfo::None
+        );
     }
 }

@@ -40,8 +40,13 @@ impl Memory {
 
     /// Reads from `address` on; returns how many bytes it got.
     fn read(self, address: u64, buffer: &mut [u8]) -> usize {
-        let Ok(base) = usize::try_from(address) else { return 0 };
-        let remote = [RemoteIoVec { base, len: buffer.len() }];
+        let Ok(base) = usize::try_from(address) else {
+            return 0;
+        };
+        let remote = [RemoteIoVec {
+            base,
+            len: buffer.len(),
+        }];
         match process_vm_readv(self.0.raw(), &mut [IoSliceMut::new(buffer)], &remote) {
             Ok(read) => read,
             // A sandbox or a security module may forbid the call; a tracer may always peek.
@@ -55,7 +60,9 @@ impl Memory {
         const WORD: usize = size_of::<u64>();
         let mut read = 0;
         for (chunk, at) in buffer.chunks_mut(WORD).zip((address..).step_by(WORD)) {
-            let Ok(word) = sys::peek(self.0, at) else { break };
+            let Ok(word) = sys::peek(self.0, at) else {
+                break;
+            };
             chunk.copy_from_slice(&word.to_ne_bytes()[..chunk.len()]);
             read += chunk.len();
         }
@@ -64,7 +71,10 @@ impl Memory {
 
     fn words<const N: usize>(self, address: u64) -> Option<[u64; N]> {
         let mut words = [0; N];
-        for (word, bytes) in words.iter_mut().zip(self.bytes(address, N * 8)?.chunks_exact(8)) {
+        for (word, bytes) in words
+            .iter_mut()
+            .zip(self.bytes(address, N * 8)?.chunks_exact(8))
+        {
             *word = u64::from_ne_bytes(bytes.try_into().ok()?);
         }
         Some(words)
@@ -90,7 +100,10 @@ impl Memory {
         let word = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_ne_bytes);
         let spans = bytes.chunks_exact(IOVEC * 8).filter_map(|iovec| {
             let (address, len) = iovec.split_at(8);
-            Some(Span { address: word(address)?, len: word(len)? })
+            Some(Span {
+                address: word(address)?,
+                len: word(len)?,
+            })
         });
         Some(Spans(spans.collect()))
     }
@@ -117,7 +130,11 @@ impl Memory {
     /// The bytes of `spans`, up to the first that cannot be read, in pieces of at most `limit`.
     pub(super) fn read_spans(self, spans: &Spans, limit: usize, mut piece: impl FnMut(Vec<u8>)) {
         let mut pending = Vec::new();
-        for &Span { mut address, mut len } in &spans.0 {
+        for &Span {
+            mut address,
+            mut len,
+        } in &spans.0
+        {
             while len > 0 {
                 let room = limit - pending.len();
                 let want = usize::try_from(len).map_or(room, |len| len.min(room));
@@ -152,7 +169,9 @@ impl Spans {
 
     /// How many bytes they have room for.
     pub(super) fn len(&self) -> u64 {
-        self.0.iter().fold(0, |sum, span| sum.saturating_add(span.len))
+        self.0
+            .iter()
+            .fold(0, |sum, span| sum.saturating_add(span.len))
     }
 
     /// The first `len` bytes of them.
@@ -226,7 +245,10 @@ mod tests {
         let (spans, to) = own().message(address(&messages)).unwrap();
         assert_eq!((spans.len(), to), (8, (address(&name), 16)));
         let read = own().messages(address(&messages), 2).unwrap();
-        let sizes: Vec<_> = read.iter().map(|(spans, moved)| (spans.len(), *moved)).collect();
+        let sizes: Vec<_> = read
+            .iter()
+            .map(|(spans, moved)| (spans.len(), *moved))
+            .collect();
         assert_eq!(sizes, [(8, 7), (3, 2)]);
     }
 

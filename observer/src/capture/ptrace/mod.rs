@@ -58,9 +58,9 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::Clock;
 use super::event::{Captured, Loss, Pid, StreamId};
 use super::spawn::ChildChange;
-use super::Clock;
 use bell::{Bell, Ring};
 use calls::Calls;
 use outbox::Outbox;
@@ -96,7 +96,11 @@ pub struct ChildChanges {
 enum Command {
     GiveUp(StreamId),
     Forget(StreamId),
-    Watch { pid: Pid, child: Option<UnboundedSender<ChildChange>>, reply: mpsc::Sender<Reply> },
+    Watch {
+        pid: Pid,
+        child: Option<UnboundedSender<ChildChange>>,
+        reply: mpsc::Sender<Reply>,
+    },
     /// Look what is due.
     Wake,
     Stop,
@@ -116,8 +120,15 @@ impl Trace {
         let body = move || trace(clock, events, &started);
         let builder = thread::Builder::new().name("ptrace".into());
         let thread = builder.spawn(body).map_err(TraceError::Thread)?;
-        let rings = start.recv().map_err(|_| TraceError::Ended)?.map_err(TraceError::Thread)?;
-        Ok(Self { handle: Handle { rings }, thread, clock })
+        let rings = start
+            .recv()
+            .map_err(|_| TraceError::Ended)?
+            .map_err(TraceError::Thread)?;
+        Ok(Self {
+            handle: Handle { rings },
+            thread,
+            clock,
+        })
     }
 
     /// Traces a running process, all its threads, and all that it starts from now on. What it has

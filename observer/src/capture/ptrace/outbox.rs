@@ -20,7 +20,11 @@ pub(super) struct Outbox {
 
 impl Outbox {
     pub(super) fn new(to: Sender<Vec<Captured>>) -> Self {
-        Self { to, batch: Vec::new(), bytes: 0 }
+        Self {
+            to,
+            batch: Vec::new(),
+            bytes: 0,
+        }
     }
 
     pub(super) fn push(&mut self, at: Timestamp, event: CaptureEvent) {

@@ -78,7 +78,11 @@ mod tests {
     use super::*;
 
     fn decode(code: i32, status: i32) -> Option<Change> {
-        Change::decode(Report { tid: Tid(1), code, status })
+        Change::decode(Report {
+            tid: Tid(1),
+            code,
+            status,
+        })
     }
 
     fn stopped(status: i32) -> Cause {
@@ -90,7 +94,10 @@ mod tests {
 
     #[test]
     fn ends_have_a_status_or_a_signal() {
-        assert_eq!(decode(libc::CLD_EXITED, 41), Some(Change::Ended(Fate::Code(41))));
+        assert_eq!(
+            decode(libc::CLD_EXITED, 41),
+            Some(Change::Ended(Fate::Code(41)))
+        );
         for code in [libc::CLD_KILLED, libc::CLD_DUMPED] {
             assert_eq!(decode(code, 9), Some(Change::Ended(Fate::Signal(9))));
         }
@@ -121,7 +128,10 @@ mod tests {
     #[test]
     fn events_are_those_that_were_asked_for() {
         for event in [1, 2, 3] {
-            assert_eq!(stopped(event << 8 | libc::SIGTRAP), Cause::Event(Event::Fork));
+            assert_eq!(
+                stopped(event << 8 | libc::SIGTRAP),
+                Cause::Event(Event::Fork)
+            );
         }
         assert_eq!(stopped(4 << 8 | libc::SIGTRAP), Cause::Event(Event::Exec));
         assert_eq!(stopped(6 << 8 | libc::SIGTRAP), Cause::Event(Event::Other));

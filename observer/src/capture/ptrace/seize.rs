@@ -23,7 +23,10 @@ pub(super) fn seize(ptrace: &Ptrace, pid: Pid) -> Result<Vec<Tid>> {
     let mut seized = Vec::new();
     let mut refused = Errno::ESRCH;
     loop {
-        let new: Vec<_> = threads_of(pid).into_iter().filter(|tid| !seen.contains(tid)).collect();
+        let new: Vec<_> = threads_of(pid)
+            .into_iter()
+            .filter(|tid| !seen.contains(tid))
+            .collect();
         if new.is_empty() {
             break;
         }
@@ -36,5 +39,9 @@ pub(super) fn seize(ptrace: &Ptrace, pid: Pid) -> Result<Vec<Tid>> {
             }
         }
     }
-    if seized.is_empty() { Err(refused) } else { Ok(seized) }
+    if seized.is_empty() {
+        Err(refused)
+    } else {
+        Ok(seized)
+    }
 }

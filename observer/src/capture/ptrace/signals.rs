@@ -23,7 +23,10 @@ pub(super) fn interrupt(signal: i32) -> Option<InterruptKind> {
 
 /// Who sent a signal; `None` where the kernel made it, or the sender is in no namespace of ours.
 pub(super) fn sender(info: &libc::siginfo_t) -> Option<Pid> {
-    if !matches!(info.si_code, libc::SI_USER | libc::SI_TKILL | libc::SI_QUEUE) {
+    if !matches!(
+        info.si_code,
+        libc::SI_USER | libc::SI_TKILL | libc::SI_QUEUE
+    ) {
         return None;
     }
     // SAFETY: a signal with one of these codes comes from a process, and has its pid.
@@ -35,7 +38,9 @@ pub(super) fn sender(info: &libc::siginfo_t) -> Option<Pid> {
 pub(super) fn is_ignored(tid: Tid, signal: i32) -> bool {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let mask = line
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
     mask >> (signal - 1) & 1 == 1
 }
 
@@ -53,16 +58,22 @@ pub(super) fn victims(
             _ => members(caller.pid, target, scope),
         },
         Op::Tgkill if third == libc::SIGKILL => one(target),
-        Op::Tkill if second == libc::SIGKILL => {
-            super::tasks::look_up(Tid(target)).map(|(pid, _)| pid).into_iter().collect()
-        }
+        Op::Tkill if second == libc::SIGKILL => super::tasks::look_up(Tid(target))
+            .map(|(pid, _)| pid)
+            .into_iter()
+            .collect(),
         Op::PidfdSendSignal if second == libc::SIGKILL => behind_pidfd(caller.tid, target),
         _ => Vec::new(),
     }
 }
 
 fn one(pid: i32) -> Vec<Pid> {
-    u32::try_from(pid).ok().filter(|&pid| pid != 0).map(Pid).into_iter().collect()
+    u32::try_from(pid)
+        .ok()
+        .filter(|&pid| pid != 0)
+        .map(Pid)
+        .into_iter()
+        .collect()
 }
 
 /// Who is meant by 0 (the caller's process group), -1 (everybody else) or the negative number of
@@ -72,9 +83,19 @@ fn members(caller: Pid, target: i32, scope: impl Iterator<Item = Pid>) -> Vec<Pi
         // SAFETY: a number, no memory.
         unsafe { libc::getpgid(pid.0.cast_signed()) }
     };
-    let wanted = if target == 0 { group(caller) } else { target.saturating_neg() };
+    let wanted = if target == 0 {
+        group(caller)
+    } else {
+        target.saturating_neg()
+    };
     scope
-        .filter(|&pid| if target == -1 { pid != caller } else { group(pid) == wanted })
+        .filter(|&pid| {
+            if target == -1 {
+                pid != caller
+            } else {
+                group(pid) == wanted
+            }
+        })
         .collect()
 }
 
@@ -90,7 +111,10 @@ mod tests {
 
     fn own() -> Caller {
         let pid = std::process::id();
-        Caller { pid: Pid(pid), tid: Tid(pid.cast_signed()) }
+        Caller {
+            pid: Pid(pid),
+            tid: Tid(pid.cast_signed()),
+        }
     }
 
     fn killed(op: Op, args: [i32; 3]) -> Vec<Pid> {

@@ -74,7 +74,7 @@ impl Ptrace {
             Change::Stopped(cause) => match cause {
                 Cause::Syscall => Reported::Syscall(self.stop(tid, AtSyscall)),
                 Cause::Signal(signal) => Reported::Signal(self.stop(tid, AtSignal(signal))),
-                Cause::Group(signal) => Reported::Group(self.stop(tid, InGroup(signal))),
+                Cause::Group(_) => Reported::Group(self.stop(tid, InGroup)),
                 Cause::Event(event) => Reported::Event(self.stop(tid, AtEvent(event))),
                 Cause::Trap => Reported::Trap(self.stop(tid, AtTrap)),
             },
@@ -82,7 +82,11 @@ impl Ptrace {
     }
 
     fn stop<K: Kind>(&self, tid: Tid, kind: K) -> Stop<K> {
-        Stop { tid, kind, here: self.here }
+        Stop {
+            tid,
+            kind,
+            here: self.here,
+        }
     }
 }
 
@@ -99,11 +103,6 @@ impl<K: Kind> Stop<K> {
     /// The thread.
     pub(super) fn tid(&self) -> Tid {
         self.tid
-    }
-
-    /// Lets it go on.
-    pub(super) fn resume(self) {
-        drop(self);
     }
 }
 
@@ -158,18 +157,11 @@ impl Stop<AtSignal> {
 
 /// See [`Reported::Group`].
 #[derive(Debug)]
-pub(super) struct InGroup(i32);
+pub(super) struct InGroup;
 
 impl Kind for InGroup {
     fn resume(&self, tid: Tid) -> Result<()> {
         sys::listen(tid)
-    }
-}
-
-impl Stop<InGroup> {
-    /// The signal that stopped the process.
-    pub(super) fn signal(&self) -> i32 {
-        self.kind.0
     }
 }
 

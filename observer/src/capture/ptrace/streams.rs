@@ -26,7 +26,10 @@ struct State {
 impl Streams {
     /// The stream was joined with so many bytes in it, unless it is known already.
     pub(super) fn join(&mut self, stream: StreamId, backlog: u64) {
-        self.states.entry(stream).or_insert(State { backlog, ..State::default() });
+        self.states.entry(stream).or_insert(State {
+            backlog,
+            ..State::default()
+        });
     }
 
     /// So many bytes went in. The position of the first, if they are wanted.
@@ -97,7 +100,11 @@ mod tests {
     use super::*;
     use crate::capture::event::StreamKind;
 
-    const STREAM: StreamId = StreamId { kind: StreamKind::Pipe, object: 1, scope: 0 };
+    const STREAM: StreamId = StreamId {
+        kind: StreamKind::Pipe,
+        object: 1,
+        scope: 0,
+    };
 
     #[test]
     fn offsets_count_what_moved() {

@@ -168,5 +168,9 @@ fn wait(whose: Whose, options: libc::c_int) -> Result<Option<Report>> {
     let info = unsafe { info.assume_init() };
     // SAFETY: waitid fills in the members of a SIGCHLD, or leaves them zero.
     let (tid, status) = unsafe { (Tid(info.si_pid()), info.si_status()) };
-    Ok((tid.0 != 0).then_some(Report { tid, code: info.si_code, status }))
+    Ok((tid.0 != 0).then_some(Report {
+        tid,
+        code: info.si_code,
+        status,
+    }))
 }

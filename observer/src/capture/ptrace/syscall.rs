@@ -152,7 +152,10 @@ impl Op {
 
 /// An `int` argument: the upper half of its register means nothing.
 pub(super) fn low(arg: u64) -> i32 {
-    #[expect(clippy::cast_possible_truncation, reason = "the kernel takes these 32 bits too")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the kernel takes these 32 bits too"
+    )]
     let low = arg as u32;
     low.cast_signed()
 }
@@ -163,7 +166,11 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_this_architecture() {
-        let abi = if cfg!(target_arch = "aarch64") { Abi::Aarch64 } else { Abi::X86_64 };
+        let abi = if cfg!(target_arch = "aarch64") {
+            Abi::Aarch64
+        } else {
+            Abi::X86_64
+        };
         for (number, op) in [
             (libc::SYS_read, Op::Read),
             (libc::SYS_write, Op::Write),
@@ -194,7 +201,9 @@ mod tests {
     #[test]
     fn every_call_has_its_own_number() {
         for abi in [Abi::X86_64, Abi::Aarch64] {
-            let known = (0..SIZE as u64).filter(|&number| Op::of(abi, number).is_some()).count();
+            let known = (0..SIZE as u64)
+                .filter(|&number| Op::of(abi, number).is_some())
+                .count();
             assert_eq!(known, CALLS.len(), "{abi:?}");
         }
     }

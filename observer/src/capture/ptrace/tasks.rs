@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
-use super::sys::Tid;
 use super::calls::Pending;
+use super::sys::Tid;
 use crate::capture::event::Pid;
 
 /// See the module.
@@ -29,7 +29,9 @@ impl Tasks {
 
     /// Adds a thread. Whether its process is new as well.
     pub(super) fn add(&mut self, tid: Tid, pid: Pid) -> bool {
-        self.threads.entry(tid).or_insert(Thread { pid, pending: None });
+        self.threads
+            .entry(tid)
+            .or_insert(Thread { pid, pending: None });
         self.processes.insert(pid)
     }
 
@@ -41,7 +43,10 @@ impl Tasks {
     /// Removes a process and the threads that are left of it.
     pub(super) fn remove_process(&mut self, pid: Pid) -> Vec<Thread> {
         self.processes.remove(&pid);
-        self.threads.extract_if(|_, thread| thread.pid == pid).map(|(_, thread)| thread).collect()
+        self.threads
+            .extract_if(|_, thread| thread.pid == pid)
+            .map(|(_, thread)| thread)
+            .collect()
     }
 
     /// All threads.
@@ -79,8 +84,13 @@ pub(super) fn number(status: &str, key: &str) -> Option<u32> {
 
 /// The threads of a process.
 pub(super) fn threads_of(pid: Pid) -> Vec<Tid> {
-    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok().map(Tid)).collect()
+    let entries = fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok().map(Tid))
+        .collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::Command;
 use super::bell::Bell;
-use super::calls::{Calls, Caller};
+use super::calls::{Caller, Calls};
 use super::error::TraceError;
 use super::identity;
 use super::info::SyscallInfo;
@@ -144,7 +144,9 @@ impl Tracer {
     /// Whether the child has ended before it executed its program, and nobody else has seen it.
     fn has_ended_early(&mut self) -> bool {
         const PATIENCE: u32 = 500;
-        let Some(child) = &mut self.child else { return false };
+        let Some(child) = &mut self.child else {
+            return false;
+        };
         if child.executed {
             return false;
         }
@@ -165,7 +167,9 @@ impl Tracer {
             Command::GiveUp(stream) => self.calls.streams.give_up(stream),
             Command::Forget(stream) => self.calls.streams.forget(stream),
             Command::Watch { pid, child, reply } => {
-                let result = self.watch(pid, child).map_err(|e| TraceError::seize(pid, e));
+                let result = self
+                    .watch(pid, child)
+                    .map_err(|e| TraceError::seize(pid, e));
                 reply.send(result).ok();
             }
             // The loop does, now that it goes round.
@@ -174,18 +178,20 @@ impl Tracer {
         }
     }
 
-    fn watch(
-        &mut self,
-        pid: Pid,
-        child: Option<UnboundedSender<ChildChange>>,
-    ) -> nix::Result<()> {
+    fn watch(&mut self, pid: Pid, child: Option<UnboundedSender<ChildChange>>) -> nix::Result<()> {
         let threads = seize(&self.ptrace, pid)?;
         for &tid in &threads {
             self.tasks.add(tid, pid);
         }
         match child {
             // It waits, and reports when it executes its program.
-            Some(changes) => self.child = Some(Child { pid, changes, executed: false }),
+            Some(changes) => {
+                self.child = Some(Child {
+                    pid,
+                    changes,
+                    executed: false,
+                })
+            }
             None => {
                 for tid in threads {
                     // It fails where the thread has ended.
@@ -224,8 +230,13 @@ impl Tracer {
         let Ok(info) = stop.info() else { return };
         let tid = stop.tid();
         self.meet(tid);
-        let Some(thread) = self.tasks.thread(tid) else { return };
-        let caller = Caller { pid: thread.pid, tid };
+        let Some(thread) = self.tasks.thread(tid) else {
+            return;
+        };
+        let caller = Caller {
+            pid: thread.pid,
+            tid,
+        };
         let pending = thread.pending.take();
         match info {
             SyscallInfo::Entry { abi, number, args } => {
@@ -251,11 +262,16 @@ impl Tracer {
 
     fn at_signal(&mut self, stop: &Stop<AtSignal>) {
         self.meet(stop.tid());
-        let Some(kind) = signals::interrupt(stop.signal()) else { return };
-        let Some(pid) = self.tasks.thread(stop.tid()).map(|thread| thread.pid) else { return };
+        let Some(kind) = signals::interrupt(stop.signal()) else {
+            return;
+        };
+        let Some(pid) = self.tasks.thread(stop.tid()).map(|thread| thread.pid) else {
+            return;
+        };
         if !signals::is_ignored(stop.tid(), stop.signal()) {
             let sender = stop.info().ok().as_ref().and_then(signals::sender);
-            self.calls.emit(CaptureEvent::Interrupt { pid, kind, sender });
+            self.calls
+                .emit(CaptureEvent::Interrupt { pid, kind, sender });
         }
     }
 
@@ -278,11 +294,19 @@ impl Tracer {
             return;
         }
         // It may have been killed in between.
-        let Some((pid, ppid)) = look_up(tid) else { return };
+        let Some((pid, ppid)) = look_up(tid) else {
+            return;
+        };
         if self.tasks.add(tid, pid) {
             let start = identity::start(pid);
-            let change = ProcessChange::Seen { ppid, exe: None, argv: Vec::new(), start };
-            self.calls.emit(CaptureEvent::Process(ProcessEvent { pid, change }));
+            let change = ProcessChange::Seen {
+                ppid,
+                exe: None,
+                argv: Vec::new(),
+                start,
+            };
+            self.calls
+                .emit(CaptureEvent::Process(ProcessEvent { pid, change }));
         }
     }
 
@@ -299,15 +323,21 @@ impl Tracer {
         self.tasks.add(tid, pid);
         let (exe, argv) = (identity::exe(pid), identity::argv(pid));
         let change = ProcessChange::Exec { exe, argv };
-        self.calls.emit(CaptureEvent::Process(ProcessEvent { pid, change }));
-        if let Some(child) = self.child.as_mut().filter(|child| child.pid == pid && !child.executed)
+        self.calls
+            .emit(CaptureEvent::Process(ProcessEvent { pid, change }));
+        if let Some(child) = self
+            .child
+            .as_mut()
+            .filter(|child| child.pid == pid && !child.executed)
         {
             child.executed = true;
         }
     }
 
     fn ended(&mut self, tid: Tid, fate: Fate) {
-        let Some(thread) = self.tasks.remove(tid) else { return };
+        let Some(thread) = self.tasks.remove(tid) else {
+            return;
+        };
         if let Some(pending) = &thread.pending {
             self.calls.lose(pending);
         }
@@ -321,10 +351,12 @@ impl Tracer {
         let sender = self.kills.remove(&pid);
         if fate == Fate::Signal(libc::SIGKILL) {
             let kind = InterruptKind::Sigkill;
-            self.calls.emit(CaptureEvent::Interrupt { pid, kind, sender });
+            self.calls
+                .emit(CaptureEvent::Interrupt { pid, kind, sender });
         }
         let change = ProcessChange::Exit { fate: Some(fate) };
-        self.calls.emit(CaptureEvent::Process(ProcessEvent { pid, change }));
+        self.calls
+            .emit(CaptureEvent::Process(ProcessEvent { pid, change }));
         self.calls.outbox.flush();
         self.tell_child(tid, ChildChange::Ended(fate));
     }
