@@ -37,7 +37,8 @@ pub(crate) fn observe<W: AsRef<str>>(words: &[W]) -> Observation {
     let paused = Paused::spawn(program.as_ref().into(), &arguments, &Owner::Same, signals).unwrap();
     let pid = paused.pid();
     let (sender, mut receiver) = mpsc::channel(8);
-    let trace = Trace::start(Clock::start(), sender).unwrap();
+    let trace = Trace::start(Clock::start()).unwrap();
+    trace.deliver_to(sender);
     let mut changes = trace.watch_child(pid).unwrap();
     let collector = std::thread::spawn(move || {
         let mut events = Vec::new();
@@ -70,9 +71,6 @@ impl Observation {
     /// All streams; asserts that chunks come in order.
     pub(crate) fn streams(&self) -> BTreeMap<String, Stream> {
         let mut streams: BTreeMap<String, Stream> = BTreeMap::new();
-        let mut stream =
-            |id: StreamId| -> *mut Stream { streams.entry(id.to_string()).or_default() };
-        let _ = &mut stream;
         for Captured { event, .. } in &self.events {
             match event {
                 CaptureEvent::Chunk {

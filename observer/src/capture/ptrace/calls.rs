@@ -17,7 +17,7 @@ use super::outbox::Outbox;
 use super::streams::Streams;
 use super::sys::Tid;
 use super::syscall::{Args, Op, low};
-use crate::capture::event::{CaptureEvent, GapReason, Pid, StreamId, Timestamp};
+use crate::capture::event::{CaptureEvent, GapReason, InterruptKind, Pid, StreamId, Timestamp};
 use crate::capture::{Clock, KeyParser};
 
 /// The longest chunk, in bytes.
@@ -51,10 +51,10 @@ pub(super) struct Caller {
 }
 
 impl Calls {
-    pub(super) fn new(clock: Clock, outbox: Outbox) -> Self {
+    pub(super) fn new(clock: Clock) -> Self {
         Self {
             clock,
-            outbox,
+            outbox: Outbox::default(),
             streams: Streams::default(),
             descriptors: Descriptors::new(),
             keys: HashMap::new(),
@@ -268,7 +268,7 @@ impl Calls {
         memory.read_spans(&spans, LONGEST_CHUNK, |typed| {
             parser.push(at, &typed, &mut found)
         });
-        self.report_keys(caller.pid, found);
+        report_keys(&mut self.outbox, caller.pid, &mut found);
     }
 
     /// Reports the keys that have waited long enough; returns when that is to be asked again.
@@ -276,32 +276,29 @@ impl Calls {
         let now = self.clock.now();
         let mut found = Vec::new();
         for (&(pid, _), parser) in &mut self.keys {
-            let mut keys = Vec::new();
-            parser.poll(now, &mut keys);
-            found.push((pid, keys));
-        }
-        for (pid, keys) in found {
-            self.report_keys(pid, keys);
+            parser.poll(now, &mut found);
+            report_keys(&mut self.outbox, pid, &mut found);
         }
         self.keys.values().filter_map(KeyParser::deadline).min()
     }
 
-    fn report_keys(&mut self, pid: Pid, keys: Vec<(Timestamp, crate::capture::InterruptKind)>) {
-        for (at, kind) in keys {
-            self.outbox.push(
-                at,
-                CaptureEvent::Interrupt {
-                    pid,
-                    kind,
-                    sender: None,
-                },
-            );
-        }
-    }
-
-    /// A process has ended: it types no more.
+    /// A process has ended: it types no more, and an ESC that it read last was the key.
     pub(super) fn forget_process(&mut self, pid: Pid) {
-        self.keys.retain(|&(typist, _), _| typist != pid);
+        let (now, mut found) = (self.clock.now(), Vec::new());
+        self.keys.retain(|&(reader, _), parser| {
+            if reader == pid {
+                parser.poll(parser.deadline().unwrap_or(now), &mut found);
+            }
+            reader != pid
+        });
+        report_keys(&mut self.outbox, pid, &mut found);
+    }
+}
+
+fn report_keys(outbox: &mut Outbox, pid: Pid, found: &mut Vec<(Timestamp, InterruptKind)>) {
+    for (at, kind) in found.drain(..) {
+        let sender = None;
+        outbox.push(at, CaptureEvent::Interrupt { pid, kind, sender });
     }
 }
 

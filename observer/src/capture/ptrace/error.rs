@@ -101,14 +101,14 @@ struct Facts {
 
 impl Facts {
     fn gather(pid: Pid) -> Self {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let status = status(pid);
         let own = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let folder = fs::metadata(format!("/proc/{pid}"));
         let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
         Self {
             own: pid.0 == std::process::id(),
-            exists: !status.is_empty(),
-            kernel: number(&status, "Kthread:") == Some(1) || !status.contains("\nVmSize:"),
+            exists: is_alive(&status),
+            kernel: is_of_the_kernel(&status),
             tracer: number(&status, "TracerPid:").filter(|&tracer| tracer != 0),
             uid: number(&status, "Uid:").unwrap_or(0),
             guard: folder.map_or(0, |folder| folder.uid()),
@@ -148,6 +148,30 @@ impl Facts {
             Some(2) => Refusal::YamaAdminOnly,
             _ => Refusal::Unknown,
         }
+    }
+}
+
+fn status(pid: Pid) -> String {
+    fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default()
+}
+
+/// Whether it is this thread that traces a process: it was started by one that we trace.
+pub(super) fn is_ours(pid: Pid) -> bool {
+    let own = nix::unistd::gettid().as_raw().unsigned_abs();
+    number(&status(pid), "TracerPid:") == Some(own)
+}
+
+/// What has ended waits for its parent as a zombie (Z), or is about to go (X).
+fn is_alive(status: &str) -> bool {
+    let state = status.lines().find_map(|line| line.strip_prefix("State:"));
+    state.is_some_and(|state| !state.trim_start().starts_with(['Z', 'X']))
+}
+
+/// Linux 6.8 says so; of older kernels, what has no memory of its own is a thread of theirs.
+fn is_of_the_kernel(status: &str) -> bool {
+    match number(status, "Kthread:") {
+        Some(flag) => flag == 1,
+        None => !status.contains("\nVmSize:"),
     }
 }
 
@@ -249,6 +273,17 @@ mod tests {
         assert_eq!(own.tracer, None);
         let none = Facts::gather(Pid(u32::MAX));
         assert!(!none.exists);
+    }
+
+    #[test]
+    fn the_dead_are_told_from_threads_of_the_kernel() {
+        assert!(is_alive("Name:\tx\nState:\tS (sleeping)\n"));
+        assert!(!is_alive("Name:\tx\nState:\tZ (zombie)\n"));
+        assert!(!is_alive(""));
+        assert!(is_of_the_kernel("Name:\tx\nKthread:\t1\n"));
+        assert!(!is_of_the_kernel("Name:\tx\nKthread:\t0\n"));
+        assert!(is_of_the_kernel("Name:\tx\n"));
+        assert!(!is_of_the_kernel("Name:\tx\nVmSize:\t 9 kB\n"));
     }
 
     #[test]

@@ -25,7 +25,8 @@
 //! A traced program cannot be traced by another (gdb, strace). Programs that are setuid or have
 //! file capabilities run without these rights, unless we have `CAP_SYS_PTRACE`. A signal that a
 //! program ignores interrupts its `epoll_wait` with `EINTR`, and so does the beginning of an
-//! [attach](Trace::watch_pid): `signal(7)` lists the calls that do not restart.
+//! [attach](Trace::watch_pid): `signal(7)` lists the calls that do not restart. While this process
+//! is stopped (Ctrl-Z), a tracee stands still from its next system call on.
 //!
 //! # What is not seen
 //!
@@ -63,7 +64,6 @@ use super::event::{Captured, Loss, Pid, StreamId};
 use super::spawn::ChildChange;
 use bell::{Bell, Ring};
 use calls::Calls;
-use outbox::Outbox;
 use stop::Ptrace;
 use tracer::Tracer;
 
@@ -94,6 +94,7 @@ pub struct ChildChanges {
 /// What the tracing thread is told.
 #[derive(Debug)]
 enum Command {
+    Deliver(Sender<Vec<Captured>>),
     GiveUp(StreamId),
     Forget(StreamId),
     Watch {
@@ -109,15 +110,14 @@ enum Command {
 type Reply = Result<(), TraceError>;
 
 impl Trace {
-    /// Starts the thread, which traces nothing yet. It counts time by `clock`, and waits where
-    /// `events` is full.
+    /// Starts the thread, which traces nothing yet. It counts time by `clock`.
     ///
     /// # Errors
     ///
     /// Where no thread can be started.
-    pub fn start(clock: Clock, events: Sender<Vec<Captured>>) -> Result<Self, TraceError> {
+    pub fn start(clock: Clock) -> Result<Self, TraceError> {
         let (started, start) = mpsc::channel();
-        let body = move || trace(clock, events, &started);
+        let body = move || trace(clock, &started);
         let builder = thread::Builder::new().name("ptrace".into());
         let thread = builder.spawn(body).map_err(TraceError::Thread)?;
         let rings = start
@@ -142,8 +142,8 @@ impl Trace {
     }
 
     /// Traces a child of ours that waits to be released (`spawn::Paused`), and all that it starts.
-    /// From now on its end is reported here, and must not be waited for elsewhere. No SIGCHLD
-    /// should be awaited either: every stop of every tracee causes one.
+    /// From now on its end is reported here, and must not be waited for elsewhere: who does takes
+    /// the reports that the tracer waits for.
     ///
     /// # Errors
     ///
@@ -158,6 +158,17 @@ impl Trace {
         let (reply, answer) = mpsc::channel();
         self.handle.send(Command::Watch { pid, child, reply });
         answer.recv().map_err(|_| TraceError::Ended)?
+    }
+
+    /// From now on `events` gets everything: what was captured so far, and what will be. Where it
+    /// is full, some 64 MiB may wait; then the tracees do.
+    pub fn deliver_to(&self, events: Sender<Vec<Captured>>) {
+        self.handle.send(Command::Deliver(events));
+    }
+
+    /// The system calls that it decodes, for the log. Every other is looked at by its number only.
+    pub fn hooks() -> impl Iterator<Item = &'static str> {
+        syscall::names()
     }
 
     /// To steer it from elsewhere.
@@ -218,12 +229,9 @@ impl ChildChanges {
 }
 
 /// The tracing thread.
-fn trace(
-    clock: Clock,
-    events: Sender<Vec<Captured>>,
-    started: &mpsc::Sender<io::Result<mpsc::Sender<Ring>>>,
-) -> Loss {
-    let (bell, rope) = match Bell::hang() {
+fn trace(clock: Clock, started: &mpsc::Sender<io::Result<mpsc::Sender<Ring>>>) -> Loss {
+    let hung = sys::silence_stops().map_err(io::Error::from);
+    let (bell, rope) = match hung.and_then(|()| Bell::hang()) {
         Ok(hung) => hung,
         Err(error) => {
             started.send(Err(error)).ok();
@@ -231,6 +239,6 @@ fn trace(
         }
     };
     started.send(Ok(rope)).ok();
-    let calls = Calls::new(clock, Outbox::new(events));
+    let calls = Calls::new(clock);
     Tracer::new(Ptrace::new(), bell, calls).run()
 }

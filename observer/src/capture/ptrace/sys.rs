@@ -10,6 +10,7 @@ use std::ptr;
 use nix::Result;
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::unistd;
 
 use super::info::SyscallInfo;
@@ -39,6 +40,14 @@ fn options() -> Options {
         | Options::PTRACE_O_TRACEVFORK
         | Options::PTRACE_O_TRACECLONE
         | Options::PTRACE_O_TRACEEXEC
+}
+
+/// Has the kernel send this process no SIGCHLD for stops, of which every system call makes two.
+/// Those for ends still come. A program that we execute gets it as it was.
+pub(super) fn silence_stops() -> Result<()> {
+    let action = SigAction::new(SigHandler::SigDfl, SaFlags::SA_NOCLDSTOP, SigSet::empty());
+    // SAFETY: the default action installs no handler.
+    unsafe { sigaction(Signal::SIGCHLD, &action) }.map(drop)
 }
 
 /// Makes this thread the tracer of `tid`, which goes on running.

@@ -58,30 +58,29 @@ pub(super) enum Op {
     PidfdSendSignal,
 }
 
-/// The calls, with their numbers on x86-64 and on arm64.
-const CALLS: [(Op, u16, u16); 21] = [
-    (Op::Read, 0, 63),
-    (Op::Write, 1, 64),
-    (Op::Readv, 19, 65),
-    (Op::Writev, 20, 66),
-    (Op::Sendfile, 40, 71),
-    (Op::Sendto, 44, 206),
-    (Op::Recvfrom, 45, 207),
-    (Op::Sendmsg, 46, 211),
-    (Op::Recvmsg, 47, 212),
-    (Op::Socketpair, 53, 199),
-    (Op::Kill, 62, 129),
-    (Op::Tkill, 200, 130),
-    (Op::Tgkill, 234, 131),
-    (Op::Splice, 275, 76),
-    (Op::Tee, 276, 77),
-    (Op::Vmsplice, 278, 75),
-    (Op::Recvmmsg, 299, 243),
-    (Op::Sendmmsg, 307, 269),
-    // preadv2, pwritev2
-    (Op::Readv, 327, 286),
-    (Op::Writev, 328, 287),
-    (Op::PidfdSendSignal, 424, 424),
+/// The calls: name, meaning, number on x86-64, number on arm64.
+const CALLS: [(&str, Op, u16, u16); 21] = [
+    ("read", Op::Read, 0, 63),
+    ("write", Op::Write, 1, 64),
+    ("readv", Op::Readv, 19, 65),
+    ("writev", Op::Writev, 20, 66),
+    ("sendfile", Op::Sendfile, 40, 71),
+    ("sendto", Op::Sendto, 44, 206),
+    ("recvfrom", Op::Recvfrom, 45, 207),
+    ("sendmsg", Op::Sendmsg, 46, 211),
+    ("recvmsg", Op::Recvmsg, 47, 212),
+    ("socketpair", Op::Socketpair, 53, 199),
+    ("kill", Op::Kill, 62, 129),
+    ("tkill", Op::Tkill, 200, 130),
+    ("tgkill", Op::Tgkill, 234, 131),
+    ("splice", Op::Splice, 275, 76),
+    ("tee", Op::Tee, 276, 77),
+    ("vmsplice", Op::Vmsplice, 278, 75),
+    ("recvmmsg", Op::Recvmmsg, 299, 243),
+    ("sendmmsg", Op::Sendmmsg, 307, 269),
+    ("preadv2", Op::Readv, 327, 286),
+    ("pwritev2", Op::Writev, 328, 287),
+    ("pidfd_send_signal", Op::PidfdSendSignal, 424, 424),
 ];
 
 const SIZE: usize = 512;
@@ -90,7 +89,7 @@ const fn table(abi: Abi) -> [Option<Op>; SIZE] {
     let mut table = [None; SIZE];
     let mut i = 0;
     while i < CALLS.len() {
-        let (op, x86_64, aarch64) = CALLS[i];
+        let (_, op, x86_64, aarch64) = CALLS[i];
         let number = match abi {
             Abi::X86_64 => x86_64,
             Abi::Aarch64 => aarch64,
@@ -104,6 +103,11 @@ const fn table(abi: Abi) -> [Option<Op>; SIZE] {
 
 static X86_64: [Option<Op>; SIZE] = table(Abi::X86_64);
 static AARCH64: [Option<Op>; SIZE] = table(Abi::Aarch64);
+
+/// The names of the calls.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    CALLS.iter().map(|&(name, ..)| name)
+}
 
 impl Op {
     /// The call with this number, if it matters.

@@ -59,6 +59,10 @@ impl Tasks {
         self.processes.iter().copied()
     }
 
+    pub(super) fn is_process(&self, pid: Pid) -> bool {
+        self.processes.contains(&pid)
+    }
+
     pub(super) fn knows(&self, tid: Tid) -> bool {
         self.threads.contains_key(&tid)
     }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::Command;
 use super::bell::Bell;
 use super::calls::{Caller, Calls};
-use super::error::TraceError;
+use super::error::{self, TraceError};
 use super::identity;
 use super::info::SyscallInfo;
 use super::report::Event;
@@ -30,6 +30,9 @@ use crate::capture::spawn::ChildChange;
 /// turn: the kernel names those first that were traced first, and a few that make one call after
 /// the other would hold up all others.
 const TURNS: usize = 64;
+
+/// How long a full channel is given before it is tried again.
+const FULL: Duration = Duration::from_millis(5);
 
 /// See the module.
 #[derive(Debug)]
@@ -76,7 +79,7 @@ impl Tracer {
         }
         let loss = self.calls.streams.loss();
         self.calls.emit(CaptureEvent::Loss(loss));
-        self.calls.outbox.flush();
+        self.calls.outbox.drain();
         loss
     }
 
@@ -97,10 +100,11 @@ impl Tracer {
 
     /// Has nothing to do until the next report, or until the bell rings.
     fn wait(&mut self) {
-        self.calls.outbox.flush();
-        if let Some(due) = self.calls.poll_keys() {
-            self.calls.outbox.flush();
-            self.bell.ring_after(due.since(self.calls.clock.now()));
+        let due = self.calls.poll_keys();
+        let due = due.map(|due| due.since(self.calls.clock.now()));
+        let retry = (!self.calls.outbox.flush()).then_some(FULL);
+        if let Some(wait) = due.into_iter().chain(retry).min() {
+            self.bell.ring_after(wait);
         }
         self.turns = 0;
         if let Some(reported) = self.next(self.awaited()) {
@@ -134,7 +138,8 @@ impl Tracer {
         if self.stopped || self.has_ended_early() {
             return;
         }
-        self.calls.outbox.flush();
+        // Nobody is held up by it.
+        self.calls.outbox.drain();
         match self.bell.await_command() {
             Some(command) => self.obey(command),
             None => self.stopped = true,
@@ -164,6 +169,7 @@ impl Tracer {
 
     fn obey(&mut self, command: Command) {
         match command {
+            Command::Deliver(to) => self.calls.outbox.deliver_to(to),
             Command::GiveUp(stream) => self.calls.streams.give_up(stream),
             Command::Forget(stream) => self.calls.streams.forget(stream),
             Command::Watch { pid, child, reply } => {
@@ -179,6 +185,9 @@ impl Tracer {
     }
 
     fn watch(&mut self, pid: Pid, child: Option<UnboundedSender<ChildChange>>) -> nix::Result<()> {
+        if self.tasks.is_process(pid) || error::is_ours(pid) {
+            return Ok(());
+        }
         let threads = seize(&self.ptrace, pid)?;
         for &tid in &threads {
             self.tasks.add(tid, pid);
@@ -256,7 +265,9 @@ impl Tracer {
 
     fn note_kill(&mut self, caller: Caller, op: Op, args: &Args) {
         for victim in signals::victims(caller, op, args, self.tasks.pids()) {
-            self.kills.insert(victim, caller.pid);
+            if self.tasks.is_process(victim) {
+                self.kills.insert(victim, caller.pid);
+            }
         }
     }
 
