@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use observer::capture::ptrace::Trace;
 use observer::capture::spawn::{ChildChange, InheritedSignals, Owner, Paused};
 use observer::capture::{
-    CaptureEvent, Captured, Clock, Fate, Loss, Pid, ProcessChange, ProcessEvent, StreamId,
+    CaptureEvent, Captured, Clock, Fate, Loss, Pid, ProcessChange, ProcessEvent,
 };
 use tokio::sync::mpsc;
 
