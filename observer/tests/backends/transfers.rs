@@ -2,12 +2,14 @@
 
 use observer::capture::Fate;
 
+use crate::moving::{Random, content};
 use crate::observe::observe;
-use crate::roles::{content, role};
+use crate::roles::role;
 
 fn transfer(kind: &str, write: &str, read: &str, len: usize, seed: u64, longest: usize) {
     let name = format!("{kind} {write} {read} {len} {seed} {longest}");
-    let seen = observe(&role(&format!("transfer {name}")));
+    let own = std::env::current_exe().unwrap();
+    let seen = observe(&role(&own, &format!("transfer {name}")));
     assert_eq!(seen.fate, Fate::Code(0), "{name}");
     let streams = seen.streams();
     let expected = content(len, seed);
@@ -56,5 +58,16 @@ fn all_calls_on_sockets() {
         for read in ["read", "readv", "recvfrom", "recvmsg", "recvmmsg"] {
             transfer("socket", write, read, 100_000, 7, 9_000);
         }
+    }
+}
+
+#[test]
+fn any_size_split_anywhere() {
+    let mut chance = Random::new(4);
+    for (len, longest) in [(1, 1), (4096, 1 + chance.below(5000)), (3 << 20, 1 << 20)] {
+        let seed = chance.next() >> 32;
+        transfer("pipe", "write", "read", len, seed, longest);
+        transfer("pipe", "writev", "readv", len, seed, longest);
+        transfer("socket", "sendmsg", "recvmsg", len, seed, longest);
     }
 }

@@ -1,39 +1,7 @@
-//! The programs that the tests observe: this same binary, in another role.
-//!
-//! A role is played before `main`, in a process with one thread and no test harness.
+//! Bytes through every system call that moves them, split at random.
 
 use std::io;
 use std::ptr;
-
-/// The variable that names the role, and its arguments after it.
-const ROLE: &str = "OBSERVER_TEST_ROLE";
-
-/// The words that start this binary in a role.
-pub(crate) fn role(words: &str) -> Vec<String> {
-    let own = std::env::current_exe().unwrap();
-    vec![
-        "env".into(),
-        format!("{ROLE}={words}"),
-        own.to_string_lossy().into_owned(),
-    ]
-}
-
-/// Called by the C library before `main`.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static PLAY: extern "C" fn() = play;
-
-extern "C" fn play() {
-    let Ok(words) = std::env::var(ROLE) else {
-        return;
-    };
-    let words: Vec<&str> = words.split(' ').collect();
-    let status = match words[0] {
-        "transfer" => transfer(&words[1..]),
-        other => panic!("no role {other}"),
-    };
-    std::process::exit(status);
-}
 
 /// The bytes of a transfer: no two neighbouring words are equal.
 pub(crate) fn content(len: usize, seed: u64) -> Vec<u8> {
@@ -67,7 +35,7 @@ impl Random {
     }
 }
 
-fn check(result: isize) -> usize {
+pub(crate) fn check(result: isize) -> usize {
     if result < 0 {
         let error = io::Error::last_os_error();
         eprintln!("a system call of the role failed: {error}");
@@ -76,35 +44,8 @@ fn check(result: isize) -> usize {
     result as usize
 }
 
-/// `transfer KIND WRITE READ LEN SEED LONGEST`: writes to a child of its own, in pieces of at most
-/// LONGEST bytes. The child exits with 0 if it has read just these bytes.
-fn transfer(words: &[&str]) -> i32 {
-    let [kind, write, read, len, seed, longest] = words else {
-        panic!("six words")
-    };
-    let (len, seed): (usize, u64) = (len.parse().unwrap(), seed.parse().unwrap());
-    let longest: usize = longest.parse().unwrap();
-    let (reader, writer) = channel(kind);
-    // SAFETY: this process has one thread.
-    if unsafe { libc::fork() } == 0 {
-        // SAFETY: nobody else uses the descriptor.
-        unsafe { libc::close(writer) };
-        let received = read_all(read, reader, longest, seed + 1);
-        std::process::exit(i32::from(received != content(len, seed)));
-    }
-    // SAFETY: nobody else uses the descriptor.
-    unsafe { libc::close(reader) };
-    write_all(write, writer, &content(len, seed), longest, seed + 2);
-    // SAFETY: nobody else uses the descriptor.
-    unsafe { libc::close(writer) };
-    let mut status = 0;
-    // SAFETY: `status` is valid for writes.
-    unsafe { libc::wait(&raw mut status) };
-    libc::WEXITSTATUS(status)
-}
-
 /// A reading and a writing end.
-fn channel(kind: &str) -> (i32, i32) {
+pub(crate) fn channel(kind: &str) -> (i32, i32) {
     let mut fds = [0; 2];
     // SAFETY: both calls write two descriptors.
     let result = unsafe {
@@ -144,7 +85,7 @@ fn messages(halves: &mut [Vec<libc::iovec>]) -> Vec<libc::mmsghdr> {
         .collect()
 }
 
-fn write_all(how: &str, fd: i32, bytes: &[u8], longest: usize, seed: u64) {
+pub(crate) fn write_all(how: &str, fd: i32, bytes: &[u8], longest: usize, seed: u64) {
     let mut random = Random::new(seed);
     let mut done = 0;
     while done < bytes.len() {
@@ -203,7 +144,7 @@ fn write_some(how: &str, fd: i32, piece: &[u8], pieces: usize) -> usize {
     }
 }
 
-fn read_all(how: &str, fd: i32, longest: usize, seed: u64) -> Vec<u8> {
+pub(crate) fn read_all(how: &str, fd: i32, longest: usize, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut bytes = Vec::new();
     let mut buffer = vec![0; longest];
@@ -217,7 +158,7 @@ fn read_all(how: &str, fd: i32, longest: usize, seed: u64) -> Vec<u8> {
     }
 }
 
-fn read_some(how: &str, fd: i32, piece: &mut [u8], pieces: usize) -> usize {
+pub(crate) fn read_some(how: &str, fd: i32, piece: &mut [u8], pieces: usize) -> usize {
     let (data, len) = (piece.as_mut_ptr().cast(), piece.len());
     let mut iov = iovecs(piece, pieces);
     let (iov_data, iov_len) = (iov.as_ptr(), iov.len() as i32);

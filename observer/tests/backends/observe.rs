@@ -5,15 +5,12 @@ use std::ffi::OsString;
 
 use observer::capture::ptrace::Trace;
 use observer::capture::spawn::{ChildChange, InheritedSignals, Owner, Paused};
-use observer::capture::{
-    CaptureEvent, Captured, Clock, Fate, Loss, Pid, ProcessChange, ProcessEvent,
-};
+use observer::capture::{CaptureEvent, Captured, Clock, Fate, Loss};
 use tokio::sync::mpsc;
 
 /// What was captured of a command.
 #[derive(Debug)]
 pub(crate) struct Observation {
-    pub(crate) pid: Pid,
     pub(crate) fate: Fate,
     pub(crate) events: Vec<Captured>,
     pub(crate) loss: Loss,
@@ -60,7 +57,6 @@ pub(crate) fn observe<W: AsRef<str>>(words: &[W]) -> Observation {
     trace.handle().stop();
     let loss = trace.join().unwrap();
     Observation {
-        pid,
         fate,
         events: collector.join().unwrap(),
         loss,
@@ -108,15 +104,5 @@ impl Observation {
             }
         }
         streams
-    }
-
-    /// What became of processes, in order.
-    pub(crate) fn changes(&self) -> impl Iterator<Item = (Pid, &ProcessChange)> {
-        self.events
-            .iter()
-            .filter_map(|captured| match &captured.event {
-                CaptureEvent::Process(ProcessEvent { pid, change }) => Some((*pid, change)),
-                _ => None,
-            })
     }
 }
