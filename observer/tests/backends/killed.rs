@@ -1,5 +1,6 @@
 //! The observer is killed with SIGKILL at any moment: what it watched goes on as if nothing were.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
@@ -65,8 +66,10 @@ fn what_was_attached_to_goes_on_when_the_observer_is_killed() {
 /// All that programs do, one after the other; each with its status.
 fn everything(stage: &Stage) -> String {
     let mut script = String::from("echo started\n");
-    for (_, part) in SCRIPTS {
-        script.push_str(&format!("(\n{part}\n); echo status $?\n"));
+    for (name, part) in SCRIPTS {
+        let file = stage.path(&name.replace(' ', "-"));
+        fs::write(&file, part).unwrap();
+        script.push_str(&format!("bash {}; echo status $?\n", file.display()));
     }
     let workout = role(&stage.roles(), "workout").join(" ");
     script.push_str(&format!("{workout}; echo status $?"));

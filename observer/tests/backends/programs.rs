@@ -17,9 +17,11 @@ pub(crate) const SCRIPTS: [(&str, &str); 4] = [
     (
         "job control",
         "set -m
-         sleep 60 & kill -STOP %1; wait %1; echo $?; kill -CONT %1; kill -TERM %1; wait %1; echo $?
-         (kill -TSTP $BASHPID; echo resumed; exit 7) & wait $!; echo $?
-         kill -CONT %+; wait %+; echo $?",
+         stopped() { until [[ $(jobs -s) ]]; do sleep 0.01; done; echo stopped; }
+         sleep 60 & kill -STOP %1; stopped; kill -CONT %1; kill -TERM %1; wait %1; echo $?
+         (kill -TSTP $BASHPID; echo resumed; exit 7) & stopped; kill -CONT %%; wait $!; echo $?
+         (kill -TTIN $BASHPID; kill -STOP $BASHPID; echo resumed twice) & stopped; kill -CONT %%
+         stopped; kill -CONT %%; wait $!; echo $?",
     ),
     (
         "signals",

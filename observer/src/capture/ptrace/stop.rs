@@ -72,6 +72,11 @@ impl Ptrace {
                 Reported::Ended(tid, fate)
             }
             Change::Stopped(cause) => match cause {
+                Cause::Event(event @ Event::Exec) => {
+                    // It cannot fail: the report is still there.
+                    sys::take(tid).ok();
+                    Reported::Event(self.stop(tid, AtEvent(event)))
+                }
                 Cause::Syscall => Reported::Syscall(self.stop(tid, AtSyscall)),
                 Cause::Signal(signal) => Reported::Signal(self.stop(tid, AtSignal(signal))),
                 Cause::Group(_) => Reported::Group(self.stop(tid, InGroup)),

@@ -157,6 +157,13 @@ pub(super) fn look(whose: Whose, which: Wait) -> Result<Option<Report>> {
     wait(whose, which.0 | libc::WNOWAIT)
 }
 
+/// Reads the report of a stop that carries no signal. Of an exec it must be read: where another
+/// thread than the first has executed the program, the kernel refuses all requests until then
+/// (`looks_like_a_spurious_pid` in `kernel/ptrace.c`, Linux 5.13).
+pub(super) fn take(tid: Tid) -> Result<()> {
+    wait(Whose::One(tid), libc::WSTOPPED | libc::WNOHANG).map(drop)
+}
+
 /// Takes the end of a thread off the kernel's table, so that its parent gets to know.
 pub(super) fn reap(tid: Tid) -> Result<()> {
     wait(Whose::One(tid), libc::WEXITED | libc::WNOHANG).map(drop)
