@@ -92,16 +92,19 @@ fn kill(pid: i32, signal: i32) {
 
 /// Its parent learns of each step, as a shell with job control does.
 fn stopped_child() -> [bool; 4] {
+    let (reader, writer) = channel("pipe");
     let child = fork(|| {
         // SAFETY: a number.
         unsafe { libc::raise(libc::SIGSTOP) };
-        5
+        // Until its parent has seen that it was resumed.
+        5 * i32::from(byte(reader)[0])
     });
     let stopped = wait(child, libc::WUNTRACED);
     // What comes while it is stopped waits for it.
     kill(child, libc::SIGURG);
     kill(child, libc::SIGCONT);
     let resumed = wait(child, libc::WCONTINUED);
+    send(writer, 1);
     let ended = wait(child, 0);
     [
         libc::WIFSTOPPED(stopped),
