@@ -87,6 +87,9 @@ impl Tracer {
         while let Some(command) = self.bell.command() {
             self.obey(command);
         }
+        if self.stopped {
+            return;
+        }
         if self.turns >= TURNS.max(self.tasks.len()) {
             self.turns = 0;
             self.give_turns();
