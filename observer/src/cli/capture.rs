@@ -37,9 +37,9 @@ pub(super) enum Choice {
     /// eBPF where it is allowed, else ptrace
     #[default]
     Auto,
-    /// A probe in the kernel: needs root or CAP_BPF, and slows down nobody
+    /// A probe in the kernel: needs root or its capabilities, and costs little
     Ebpf,
-    /// ptrace(2): needs no rights over your own processes, and slows them down
+    /// By ptrace(2): needs no rights over your own processes, and slows them down
     Ptrace,
 }
 

@@ -105,7 +105,7 @@ fn write_some(how: &str, fd: i32, piece: &[u8], pieces: usize) -> usize {
             "writev" => check(libc::writev(fd, iov_data, iov_len)),
             "pwritev2" => check(libc::pwritev2(fd, iov_data, iov_len, -1, 0)),
             "sendto" => check(libc::sendto(fd, data, len, 0, ptr::null(), 0)),
-            "sendmsg" => check(libc::sendmsg(fd, &raw const *&message(&mut iov), 0)),
+            "sendmsg" => check(libc::sendmsg(fd, &message(&mut iov), 0)),
             "sendmmsg" => {
                 let (one, other) = piece.split_at(len / 2);
                 let mut halves = [iovecs(one, pieces), iovecs(other, pieces)];
@@ -172,7 +172,7 @@ pub(crate) fn read_some(how: &str, fd: i32, piece: &mut [u8], pieces: usize) -> 
                 check(libc::recv(fd, data, len, libc::MSG_PEEK));
                 check(libc::recv(fd, data, len, 0))
             }
-            "recvmsg" => check(libc::recvmsg(fd, &raw mut *&mut message(&mut iov), 0)),
+            "recvmsg" => check(libc::recvmsg(fd, &mut message(&mut iov), 0)),
             "recvmmsg" => {
                 let mut whole = [iov];
                 let mut messages = messages(&mut whole);

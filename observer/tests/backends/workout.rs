@@ -37,8 +37,6 @@ extern "C" fn note(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_v
     VALUES[at].store(value as i32, Ordering::SeqCst);
 }
 
-extern "C" fn ignore(_: libc::c_int) {}
-
 fn handle(signal: i32, handler: usize, flags: i32) {
     // SAFETY: all zeros are a valid sigaction, and the handlers touch atomics alone.
     unsafe {
@@ -176,34 +174,45 @@ fn killed_threads() -> i32 {
     wait(child, 0)
 }
 
-/// Reads what is written 60 ms later, while a timer goes off after 20 ms.
+/// Where the timer's handler puts a byte, if anywhere.
+static FEED: AtomicI32 = AtomicI32::new(-1);
+
+extern "C" fn feed(_: libc::c_int) {
+    let fd = FEED.load(Ordering::SeqCst);
+    if fd >= 0 {
+        // SAFETY: the buffer has one byte, and a handler may make this call.
+        unsafe { libc::write(fd, [1_u8].as_ptr().cast(), 1) };
+    }
+}
+
+/// Reads while a timer goes off, until it does: a read that goes on gets what the handler wrote.
 fn interrupted_read(flags: i32) -> &'static str {
-    handle(libc::SIGALRM, ignore as *const () as usize, flags);
+    handle(libc::SIGALRM, feed as *const () as usize, flags);
     let (reader, writer) = channel("pipe");
-    let child = fork(|| {
-        // SAFETY: a number.
-        unsafe { libc::usleep(60_000) };
-        send(writer, 1);
-        0
-    });
-    let timer = libc::itimerval {
-        it_interval: libc::timeval {
-            tv_sec: 0,
-            tv_usec: 0,
+    let goes_on = flags & libc::SA_RESTART != 0;
+    FEED.store(if goes_on { writer } else { -1 }, Ordering::SeqCst);
+    let every = libc::timeval {
+        tv_sec: 0,
+        tv_usec: 20_000,
+    };
+    let (timer, never) = (
+        libc::itimerval {
+            it_interval: every,
+            it_value: every,
         },
-        it_value: libc::timeval {
-            tv_sec: 0,
-            tv_usec: 20_000,
-        },
+        // SAFETY: all zeros are a timer that is off.
+        unsafe { std::mem::zeroed::<libc::itimerval>() },
+    );
+    let set = |timer: &libc::itimerval| {
+        // SAFETY: the timer is valid.
+        check(unsafe { libc::setitimer(libc::ITIMER_REAL, timer, ptr::null_mut()) } as isize);
     };
     let mut byte = [0_u8];
-    // SAFETY: the timer is valid, and the buffer has one byte.
-    let result = unsafe {
-        check(libc::setitimer(libc::ITIMER_REAL, &raw const timer, ptr::null_mut()) as isize);
-        libc::read(reader, byte.as_mut_ptr().cast(), 1)
-    };
+    set(&timer);
+    // SAFETY: the buffer has one byte.
+    let result = unsafe { libc::read(reader, byte.as_mut_ptr().cast(), 1) };
     let error = std::io::Error::last_os_error();
-    wait(child, 0);
+    set(&never);
     match result {
         1 => "read",
         _ if error.raw_os_error() == Some(libc::EINTR) => "interrupted",

@@ -266,7 +266,7 @@ impl Calls {
         let (at, mut found) = (self.clock.now(), Vec::new());
         let parser = self.keys.entry((caller.pid, device)).or_default();
         memory.read_spans(&spans, LONGEST_CHUNK, |typed| {
-            parser.push(at, &typed, &mut found)
+            parser.push(at, &typed, &mut found);
         });
         report_keys(&mut self.outbox, caller.pid, &mut found);
     }

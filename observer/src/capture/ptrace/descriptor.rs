@@ -232,7 +232,7 @@ fn ask(pid: Pid, fd: i32, inode: u64) -> Option<(Socket, bool)> {
 /// An option of a socket that is a number.
 fn option(socket: &OwnedFd, name: libc::c_int) -> Option<libc::c_int> {
     let mut value: libc::c_int = 0;
-    let mut len = size_of_val(&value) as libc::socklen_t;
+    let mut len: libc::socklen_t = 4;
     // SAFETY: the kernel writes at most `len` bytes to `value`, which has as many.
     let result = unsafe {
         libc::getsockopt(
@@ -247,10 +247,11 @@ fn option(socket: &OwnedFd, name: libc::c_int) -> Option<libc::c_int> {
 }
 
 fn peer_address(socket: &OwnedFd) -> Option<SocketAddr> {
+    const SIZE: u8 = 128;
     #[repr(align(8))]
-    struct Address([u8; 128]);
-    let mut address = Address([0; 128]);
-    let mut len = size_of::<Address>() as libc::socklen_t;
+    struct Address([u8; SIZE as usize]);
+    let mut address = Address([0; SIZE as usize]);
+    let mut len = libc::socklen_t::from(SIZE);
     // SAFETY: the kernel writes at most `len` bytes to `address`, which has as many.
     let result =
         unsafe { libc::getpeername(socket.as_raw_fd(), (&raw mut address).cast(), &raw mut len) };

@@ -54,7 +54,7 @@ impl Change {
 }
 
 fn cause(status: i32) -> Cause {
-    /// What PTRACE_O_TRACESYSGOOD adds.
+    /// What `PTRACE_O_TRACESYSGOOD` adds.
     const SYSCALL: i32 = libc::SIGTRAP | 0x80;
     /// `PTRACE_EVENT_STOP`, which libc lacks.
     const STOP: i32 = 128;

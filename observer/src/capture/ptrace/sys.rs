@@ -183,7 +183,9 @@ fn wait(whose: Whose, options: libc::c_int) -> Result<Option<Report>> {
     // SAFETY: all zeros are a valid siginfo_t, and the kernel wrote it or left it.
     let info = unsafe { info.assume_init() };
     // SAFETY: waitid fills in the members of a SIGCHLD, or leaves them zero.
-    let (tid, status) = unsafe { (Tid(info.si_pid()), info.si_status()) };
+    let tid = Tid(unsafe { info.si_pid() });
+    // SAFETY: as above.
+    let status = unsafe { info.si_status() };
     Ok((tid.0 != 0).then_some(Report {
         tid,
         code: info.si_code,

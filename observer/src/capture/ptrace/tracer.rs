@@ -202,7 +202,7 @@ impl Tracer {
                     pid,
                     changes,
                     executed: false,
-                })
+                });
             }
             None => {
                 for tid in threads {

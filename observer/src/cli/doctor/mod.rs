@@ -254,7 +254,7 @@ fn ptrace() -> Check {
         Err(failure) => Check::bad(TOPIC, failure.to_string(), None),
     };
     match seen.state {
-        State::Good => surroundings::ptrace(seen.text),
+        State::Good => surroundings::ptrace(&seen.text),
         State::Limit | State::Bad => seen,
     }
 }

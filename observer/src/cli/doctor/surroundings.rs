@@ -215,13 +215,13 @@ fn others(capabilities: u64, ptrace_scope: Option<&str>) -> Check {
 }
 
 /// What Yama lets be attached to, where `run` can trace what it starts.
-pub(super) fn ptrace(seen: String) -> Check {
+pub(super) fn ptrace(seen: &str) -> Check {
     let capabilities = read("/proc/self/status")
         .as_deref()
         .and_then(effective)
         .unwrap_or(0);
     attach(
-        &seen,
+        seen,
         capabilities,
         read("/proc/sys/kernel/yama/ptrace_scope").as_deref(),
     )
