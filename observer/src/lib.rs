@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Everything from [`stream`] to [`record`] is pure: no clock, no file, no thread; time comes in
-//! with each event. [`pipeline`] joins the pure layers, [`cli`] joins them to the world.
+//! with each event. [`pipeline`] joins the pure layers, [`cli`] joins them to the world. The live
+//! view, [`tui`], stands beside the sinks: it takes what they take.
 
 pub mod capture;
 pub mod cli;
@@ -17,4 +18,5 @@ pub mod record;
 pub mod session;
 pub mod sink;
 pub mod stream;
+pub mod tui;
 pub mod verdict;

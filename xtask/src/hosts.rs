@@ -8,14 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
 /// The hosts of the table in `docs/hosts.md`.
-const HOSTS: [&str; 9] = [
+const HOSTS: [&str; 10] = [
     "codex",
     "codex-old",
     "claude-code",
@@ -25,7 +25,11 @@ const HOSTS: [&str; 9] = [
     "py-sdk",
     "py-sdk2",
     "rmcp",
+    "cline",
 ];
+
+/// Its runs share a daemon on one port, which the end of one takes from the other.
+const ALONE: &str = "cline";
 
 /// What every host can do.
 const SCENARIOS: [&str; 9] = [
@@ -105,6 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         runs: root.join("target/lab"),
         observer: build_observer(root)?,
         server: args.server.clone(),
+        alone: Mutex::default(),
     };
     let hosts: Vec<&str> = if args.hosts.is_empty() {
         HOSTS.to_vec()
@@ -162,6 +167,8 @@ struct Lab {
     runs: PathBuf,
     observer: PathBuf,
     server: String,
+    /// Held by a run of [`ALONE`].
+    alone: Mutex<()>,
 }
 
 impl Lab {
@@ -207,6 +214,7 @@ impl Lab {
     }
 
     fn run(&self, host: &str, scenario: &str) -> Result<Verdict> {
+        let _turn = (host == ALONE).then(|| self.alone.lock());
         let out = self.runs.join(format!("{host}-{scenario}"));
         let under = format!(
             "{} run --quiet --log {{out}}/audit.jsonl --",

@@ -2,6 +2,7 @@
 
 mod ebpf;
 mod hosts;
+mod pictures;
 mod schema;
 
 use clap::Parser;
@@ -11,6 +12,7 @@ use clap::Parser;
 enum Verb {
     Ebpf(ebpf::Args),
     Hosts(hosts::Args),
+    Pictures(pictures::Args),
     Schema(schema::Args),
 }
 
@@ -18,6 +20,7 @@ fn main() -> anyhow::Result<()> {
     match Verb::parse() {
         Verb::Ebpf(args) => ebpf::run(&args),
         Verb::Hosts(args) => hosts::run(&args),
+        Verb::Pictures(args) => pictures::run(&args),
         Verb::Schema(args) => schema::run(&args),
     }
 }

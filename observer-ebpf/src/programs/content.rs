@@ -239,6 +239,10 @@ impl Cursor {
     }
 
     /// Copies one piece into the smallest record that holds it.
+    #[expect(
+        clippy::match_overlapping_arm,
+        reason = "a ladder: the first step that is high enough"
+    )]
     #[inline(always)]
     fn copy_piece(&mut self, n: u64) {
         let outcome = match n {

@@ -187,19 +187,21 @@ pub(super) async fn until_told_to_end(
 ) -> Result<Finished, Failure> {
     let failed = |error| Failure::new(Exit::Failed, format_args!("cannot await signals: {error}"));
     let mut signals = signals.listen().map_err(failed)?;
+    let mut told = false;
     while end == End::Never || !live.alive().is_empty() {
         tokio::select! {
             biased;
             received = signals.next() => {
                 received.map_err(failed)?;
+                told = true;
                 break;
             }
-            step = live.step() => if step.is_err() {
+            step = live.step() => if step.is_err() || live.is_left() {
                 break;
             },
         }
     }
-    Ok(live.finish().await)
+    Ok(live.finish().await.shown(told))
 }
 
 /// The exit code of an observation that was not `run`'s.

@@ -83,7 +83,7 @@ impl Loaded {
     /// # Errors
     ///
     /// Where the command cannot be started; nothing has run then.
-    pub(super) fn observe(self, outputs: Outputs) -> Result<Ended, Failure> {
+    pub(super) fn observe(self, mut outputs: Outputs) -> Result<Ended, Failure> {
         let Self {
             command,
             runtime,
@@ -92,7 +92,16 @@ impl Loaded {
         } = self;
         let (program, arguments) = command.words.split_first().ok_or_else(no_command)?;
         let inherited = signals.inherited().clone();
-        let paused = Paused::spawn(program.clone(), arguments, &command.owner, inherited)?;
+        let streams = outputs
+            .streams()
+            .map_err(|error| system("make a pipe", &error))?;
+        let paused = Paused::spawn(
+            program.clone(),
+            arguments,
+            &command.owner,
+            inherited,
+            streams,
+        )?;
         let changes = ready.watch_child(paused.pid())?;
         let words = command
             .words
@@ -120,6 +129,7 @@ impl Loaded {
                 live,
                 signals,
                 linger: command.linger,
+                told: false,
             }
             .observe()
             .await
@@ -152,6 +162,8 @@ struct Watched {
     live: Live,
     signals: SignalStream,
     linger: Duration,
+    /// Whether somebody wanted us to end.
+    told: bool,
 }
 
 impl Watched {
@@ -159,7 +171,7 @@ impl Watched {
         let fate = self.until_it_ends().await?;
         self.until_all_is_over().await?;
         let left = self.left_running();
-        let finished = self.live.finish().await;
+        let finished = self.live.finish().await.shown(self.told);
         if !left.is_empty() {
             say(format_args!(
                 "no longer watched, and running still: {}",
@@ -186,7 +198,14 @@ impl Watched {
                         return Ok(fate);
                     }
                 }
-                step = self.live.step(), if capturing => capturing = step.is_ok(),
+                step = self.live.step(), if capturing => {
+                    capturing = step.is_ok();
+                    // Whoever leaves the live view cannot end the command in another way.
+                    if !self.told && self.live.is_left() {
+                        self.told = true;
+                        self.child.signal(Signal::SIGTERM);
+                    }
+                }
             }
         }
     }
@@ -200,6 +219,7 @@ impl Watched {
                 received = self.signals.next() => {
                     let received = received.map_err(|error| system("await signals", &error))?;
                     if signals::ENDING.contains(&received.signal) {
+                        self.told = true;
                         return Ok(());
                     }
                 }
@@ -213,7 +233,7 @@ impl Watched {
     }
 
     /// Does with a signal what must be done for the command not to notice us.
-    fn handle_signal(&self, received: Received) -> Result<Option<Fate>, Failure> {
+    fn handle_signal(&mut self, received: Received) -> Result<Option<Fate>, Failure> {
         if received.signal == Signal::SIGCHLD {
             let change = self
                 .child
@@ -224,6 +244,7 @@ impl Watched {
             .sender
             .is_some_and(|sender| !self.live.alive().contains(&sender))
         {
+            self.told |= signals::ENDING.contains(&received.signal);
             // What the terminal sends, or the command to its group, it has got itself.
             self.child.signal(received.signal);
         }

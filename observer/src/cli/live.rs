@@ -61,7 +61,7 @@ impl Live {
         session: session::Settings,
     ) -> Self {
         let settings = header.settings.clone().unwrap_or_default();
-        outputs.begin(header);
+        outputs.begin(header, Some(capture.clock()));
         outputs.flush();
         Self {
             clock: capture.clock(),
@@ -72,6 +72,11 @@ impl Live {
             alive: BTreeSet::new(),
             summary: None,
         }
+    }
+
+    /// Whether the user has left the live view.
+    pub(super) fn is_left(&mut self) -> bool {
+        self.outputs.is_left()
     }
 
     /// The zero of all timestamps.
@@ -165,7 +170,7 @@ impl Live {
                 }
                 Output::Observed(_) | Output::Derived(_) => {}
             }
-            self.outputs.handle_output(&output);
+            self.outputs.handle_output(&output, None);
         }
     }
 
@@ -181,6 +186,17 @@ impl Live {
 }
 
 impl Finished {
+    /// Shows the end in the live view, until the user leaves it; `leave` ends it at once.
+    pub(super) fn shown(mut self, leave: bool) -> Self {
+        let why = self
+            .captured
+            .as_ref()
+            .err()
+            .map(|failure| format!("observing ended: {failure}"));
+        self.outputs.close(why, leave);
+        self
+    }
+
     /// Says what no record does: why the backend ended early; and with `-vv` its counters.
     pub(super) fn report(&self, verbosity: u8) {
         match &self.captured {

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::{Exit, Failure};
 use crate::record::{Header, ReadError, Reader, Record, Tail};
+use crate::tui::LogPlace;
 
 /// So much is read at once.
 const BLOCK: usize = 256 << 10;
@@ -53,6 +54,8 @@ pub struct LogFile {
     reader: Reader,
     line: Vec<u8>,
     lines: u64,
+    /// Position after the line that was read last.
+    offset: u64,
     cut: Option<u64>,
 }
 
@@ -81,6 +84,7 @@ impl LogFile {
             reader: Reader::new(),
             line: Vec::new(),
             lines: 0,
+            offset: 0,
             cut: None,
         };
         match log.next_record()? {
@@ -125,6 +129,15 @@ impl LogFile {
         self.cut
     }
 
+    /// Where the last record lies in the file.
+    pub fn place(&self) -> LogPlace {
+        let bytes = self.line.len() as u64;
+        LogPlace {
+            offset: self.offset - bytes,
+            bytes,
+        }
+    }
+
     /// Whether the next record may have to be waited for.
     pub fn is_drained(&self) -> bool {
         self.input.buffer().is_empty()
@@ -145,6 +158,7 @@ impl LogFile {
             path: self.path.clone(),
             source,
         })?;
+        self.offset += read as u64;
         if read as u64 == LONGEST_LINE && !self.line.ends_with(b"\n") {
             return Err(LogError::Endless {
                 path: self.path.clone(),

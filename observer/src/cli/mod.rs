@@ -32,9 +32,9 @@ mod run;
 mod settings;
 #[cfg(target_os = "linux")]
 mod signals;
-#[cfg(target_os = "linux")]
 mod size;
 mod terminal;
+mod view;
 #[cfg(target_os = "linux")]
 mod watch;
 
@@ -48,7 +48,7 @@ pub use fail_on::FailOn;
 pub use failure::Failure;
 pub use log::{LogError, LogFile};
 pub use output::{ColorChoice, Job, OutputArgs, Outputs};
-pub use settings::{SettingsArgs, parse_duration};
+pub use settings::SettingsArgs;
 
 /// Watch MCP over stdio from outside, and name the tool calls that a host abandoned
 ///
@@ -134,6 +134,10 @@ pub fn is_run(args: &[OsString]) -> bool {
 
 /// Says something on stderr, on a line of its own. A closed stderr is no reason to end.
 pub fn say(message: impl std::fmt::Display) {
+    // A line in the middle of the live view would help nobody; it is printed when that is over.
+    if crate::tui::postpone(format!("observer: {message}")) {
+        return;
+    }
     let _ = writeln!(std::io::stderr(), "observer: {message}");
 }
 

@@ -8,10 +8,15 @@ use clap::{ArgAction, ValueEnum};
 
 use super::fail_on::{FailOn, Tally};
 use super::terminal::Courteous;
+use super::view::{View, ViewArgs};
 use super::{Exit, Failure, say};
+use crate::capture::Clock;
+#[cfg(target_os = "linux")]
+use crate::capture::spawn::Streams;
 use crate::pipeline::Output;
 use crate::record::Header;
 use crate::sink::{Color, Detail, Jsonl, Lines, Outlet, WriteError};
+use crate::tui::LogPlace;
 use crate::verdict;
 
 /// What is printed and written, and what the exit code tells.
@@ -42,6 +47,8 @@ pub struct OutputArgs {
     /// Exit with 3 if anything of the scope went by unseen
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 /// When to colour.
@@ -89,6 +96,8 @@ impl OutputArgs {
     /// Where the audit log cannot be opened.
     pub fn open(&self, job: Job) -> Result<Outputs, Failure> {
         let log_on_stdout = self.log.as_deref() == Some(Path::new("-"));
+        let plain = self.detail() != Detail::Normal || log_on_stdout;
+        let view = self.view.open(job, plain, self.log_file())?;
         let log = match self.log_file() {
             Some(path) => Some(Outlet::create(path).map_err(|error| unwritable(&error, job))?),
             None => log_on_stdout.then(Outlet::stdout),
@@ -105,6 +114,7 @@ impl OutputArgs {
             lines: Lines::new(lines, self.detail(), self.color.choose(on_stderr)),
             tally: Tally::new(self.fail_on.clone()),
             strict: self.strict,
+            view,
             job,
             complete: true,
             write_failed: false,
@@ -145,6 +155,7 @@ pub struct Outputs {
     lines: Lines,
     tally: Tally,
     strict: bool,
+    view: View,
     job: Job,
     complete: bool,
     write_failed: bool,
@@ -152,14 +163,23 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Begins the audit log, where one is wanted.
-    pub fn begin(&mut self, header: Header) {
+    /// Begins the audit log, where one is wanted, and the live view. `clock` tells the time of an
+    /// observation that goes on.
+    pub fn begin(&mut self, header: Header, clock: Option<Clock>) {
+        if let Err(error) = self.view.begin(&header, clock) {
+            say(format_args!("{error}; lines are printed instead"));
+        }
         let written = self.log.as_mut().map_or(Ok(()), |log| log.begin(header));
         self.note_log(written);
     }
 
-    /// Takes what came out of the pipeline.
-    pub fn handle_output(&mut self, output: &Output) {
+    /// Names the log that is read.
+    pub fn read_from(&mut self, path: &Path) {
+        self.view.read_from(path);
+    }
+
+    /// Takes what came out of the pipeline; `place` is where the log that is read holds it.
+    pub fn handle_output(&mut self, output: &Output, place: Option<LogPlace>) {
         match output {
             Output::Derived(verdict::Output::Finding(finding)) => {
                 self.tally.handle_finding(finding);
@@ -167,13 +187,24 @@ impl Outputs {
             Output::Derived(verdict::Output::Summary(summary)) => self.complete &= summary.complete,
             _ => {}
         }
+        let begins = self.log.as_ref().map(Jsonl::written);
         let written = self
             .log
             .as_mut()
             .map_or(Ok(()), |log| log.handle_output(output));
         self.note_log(written);
-        let written = self.lines.handle_output(output);
-        self.note_lines(written);
+        if self.view.is_shown() {
+            let ends = self.log.as_ref().map(Jsonl::written);
+            let here = begins.zip(ends).filter(|_| self.job != Job::Replay);
+            let here = here.map(|(offset, end)| LogPlace {
+                offset,
+                bytes: end - offset,
+            });
+            self.view.handle_output(output, place.or(here));
+        } else {
+            let written = self.lines.handle_output(output);
+            self.note_lines(written);
+        }
     }
 
     /// Writes what has waited long enough; to be called between batches while events keep coming.
@@ -182,6 +213,7 @@ impl Outputs {
         self.note_log(written);
         let written = self.lines.flush_due(now);
         self.note_lines(written);
+        self.view.flush();
     }
 
     /// Writes what waits; to be called whenever there is nothing to do, and at the end.
@@ -190,6 +222,16 @@ impl Outputs {
         self.note_log(written);
         let written = self.lines.flush();
         self.note_lines(written);
+        self.view.flush();
+    }
+
+    /// Says that there will be no more, and why. The live view stays until the user leaves it, or
+    /// ends at once where `leave` says so.
+    pub fn close(&mut self, why: Option<String>, leave: bool) {
+        if let Err(error) = self.view.close(why, leave) {
+            self.write_failed = true;
+            say(error);
+        }
     }
 
     /// Says that something of the scope went by unseen that no record tells.
@@ -197,9 +239,23 @@ impl Outputs {
         self.complete = false;
     }
 
-    /// Whether whoever read our stdout has gone.
-    pub const fn is_unread(&self) -> bool {
-        self.unread
+    /// Whether the user has left the live view.
+    pub fn is_left(&mut self) -> bool {
+        self.view.is_left()
+    }
+
+    /// Where the standard streams of the command that is run must lead.
+    ///
+    /// # Errors
+    /// Where no pipe can be made.
+    #[cfg(target_os = "linux")]
+    pub fn streams(&mut self) -> io::Result<Streams> {
+        self.view.streams()
+    }
+
+    /// Whether whoever read our stdout has gone, or left the live view.
+    pub fn is_unread(&mut self) -> bool {
+        self.unread || self.view.is_left()
     }
 
     /// The exit code of `attach`, `watch`, `replay`.
@@ -305,13 +361,13 @@ mod tests {
             Color::Plain,
         );
         if found {
-            outputs.handle_output(&finding());
+            outputs.handle_output(&finding(), None);
         }
         let summary = Summary {
             complete,
             ..Summary::default()
         };
-        outputs.handle_output(&Output::Derived(verdict::Output::Summary(summary)));
+        outputs.handle_output(&Output::Derived(verdict::Output::Summary(summary)), None);
         outputs
     }
 

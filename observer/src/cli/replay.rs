@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::{Exit, Failure, Job, LogError, LogFile, OutputArgs, Outputs, SettingsArgs, say};
 use crate::capture::Timestamp;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Output, Pipeline};
 use crate::record::{Backend, Header, SCHEMA};
 use crate::session;
+use crate::tui::LogPlace;
 
 /// Judge an audit log again
 ///
@@ -34,20 +35,22 @@ impl Replay {
         let (mut log, header) = LogFile::open(&self.file)?;
         self.refuse_own_output()?;
         let mut outputs = self.output.open(Job::Replay)?;
+        outputs.read_from(&self.file);
         let settings = self
             .settings
             .apply(header.settings.clone().unwrap_or_default());
-        outputs.begin(Header {
+        let header = Header {
             schema: SCHEMA.into(),
             observer: env!("CARGO_PKG_VERSION").into(),
             backend: Backend::Replay,
             settings: Some(settings.clone()),
             ..header
-        });
+        };
+        outputs.begin(header, None);
         let mut pipeline = Pipeline::new(session::Settings::default(), settings);
         let (end, read) = replay(&mut log, &mut pipeline, &mut outputs);
         pipeline.finish(end);
-        drain(&mut pipeline, &mut outputs);
+        drain(&mut pipeline, &mut outputs, None);
         if let Some(line) = log.cut() {
             say(format_args!(
                 "{}: line {line} is cut; the rest is judged",
@@ -56,6 +59,7 @@ impl Replay {
             outputs.note_incomplete();
         }
         outputs.flush();
+        outputs.close(read.as_ref().err().map(ToString::to_string), false);
         read?;
         Ok(if outputs.is_unread() {
             Exit::Clean
@@ -105,15 +109,16 @@ fn replay(
         if let Some(observed) = record.into_observed() {
             pipeline.handle_observed(observed);
         }
-        drain(pipeline, outputs);
+        drain(pipeline, outputs, Some(log.place()));
         if outputs.is_unread() {
             return (end, Ok(()));
         }
     }
 }
 
-fn drain(pipeline: &mut Pipeline, outputs: &mut Outputs) {
+fn drain(pipeline: &mut Pipeline, outputs: &mut Outputs, place: Option<LogPlace>) {
     while let Some(output) = pipeline.poll_output() {
-        outputs.handle_output(&output);
+        let observed = matches!(output, Output::Observed(_));
+        outputs.handle_output(&output, place.filter(|_| observed));
     }
 }

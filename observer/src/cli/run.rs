@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::capture::CaptureArgs;
 use super::command::Command;
-use super::{Exit, Failure, Job, OutputArgs, SettingsArgs, parse_duration};
+use super::{Exit, Failure, Job, OutputArgs, SettingsArgs};
 use crate::capture::Fate;
 use crate::capture::spawn::{Identity, Owner};
+use crate::sink::parse_duration;
 use crate::verdict;
 
 /// Start a command, and watch it and all that it starts

@@ -9,12 +9,13 @@ use crate::record::{Header, Record};
 /// Writes an audit log.
 pub struct Jsonl {
     outlet: Outlet,
+    written: u64,
 }
 
 impl Jsonl {
     /// A log that goes to `outlet`.
     pub const fn new(outlet: Outlet) -> Self {
-        Self { outlet }
+        Self { outlet, written: 0 }
     }
 
     /// Writes the first line, at once: a log is a log from its beginning.
@@ -38,6 +39,11 @@ impl Jsonl {
         }
     }
 
+    /// How many bytes the log has, with what waits to be written.
+    pub const fn written(&self) -> u64 {
+        self.written
+    }
+
     /// See [`Outlet::flush_due`].
     ///
     /// # Errors
@@ -55,6 +61,10 @@ impl Jsonl {
     }
 
     fn append(&mut self, record: &Record) -> Result<(), WriteError> {
-        self.outlet.append(|line| record.write_line(line))
+        self.outlet.append(|lines| {
+            let before = lines.len();
+            record.write_line(lines);
+            self.written += (lines.len() - before) as u64;
+        })
     }
 }

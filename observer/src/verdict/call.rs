@@ -177,7 +177,7 @@ impl Case {
         self.clues.iter().any(|clue| clue.evidence.kind == kind)
     }
 
-    fn count(&self, weight: Weight) -> usize {
+    pub(super) fn count(&self, weight: Weight) -> usize {
         self.clues
             .iter()
             .filter(|clue| clue.weight == weight)

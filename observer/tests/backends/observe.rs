@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use observer::capture::ptrace::Trace;
-use observer::capture::spawn::{ChildChange, InheritedSignals, Owner, Paused};
+use observer::capture::spawn::{ChildChange, InheritedSignals, Owner, Paused, Streams};
 use observer::capture::{CaptureEvent, Captured, Clock, Fate, Loss};
 use tokio::sync::mpsc;
 
@@ -31,7 +31,14 @@ pub(crate) fn observe<W: AsRef<str>>(words: &[W]) -> Observation {
     let (program, arguments) = words.split_first().unwrap();
     let arguments: Vec<OsString> = arguments.iter().map(|word| word.as_ref().into()).collect();
     let signals = InheritedSignals::read(&[]);
-    let paused = Paused::spawn(program.as_ref().into(), &arguments, &Owner::Same, signals).unwrap();
+    let paused = Paused::spawn(
+        program.as_ref().into(),
+        &arguments,
+        &Owner::Same,
+        signals,
+        Streams::Ours,
+    )
+    .unwrap();
     let pid = paused.pid();
     let (sender, mut receiver) = mpsc::channel(8);
     let trace = Trace::start(Clock::start()).unwrap();

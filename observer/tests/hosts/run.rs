@@ -29,6 +29,8 @@ enum Observer {
     Around(&'static str),
     /// `observer attach`, once the server runs.
     Attached,
+    /// Beside it, once the server runs: this command, with `{out}` and `{pid}` filled in.
+    Beside(String),
     /// Elsewhere: the test starts it.
     Elsewhere,
 }
@@ -57,19 +59,25 @@ impl Plan {
     }
 
     /// The host is started by this command, inside `observer run`.
-    pub(crate) const fn inside(mut self, command: &'static str) -> Self {
+    pub(crate) fn inside(mut self, command: &'static str) -> Self {
         self.observer = Observer::Around(command);
         self
     }
 
     /// The observer attaches itself to the running host.
-    pub(crate) const fn attached(mut self) -> Self {
+    pub(crate) fn attached(mut self) -> Self {
         self.observer = Observer::Attached;
         self
     }
 
+    /// The command attaches an observer to the running host, and keeps `{out}/audit.jsonl`.
+    pub(crate) fn beside(mut self, command: String) -> Self {
+        self.observer = Observer::Beside(command);
+        self
+    }
+
     /// The host runs as if there were no observer.
-    pub(crate) const fn unobserved(mut self) -> Self {
+    pub(crate) fn unobserved(mut self) -> Self {
         self.observer = Observer::Elsewhere;
         self
     }
@@ -106,6 +114,7 @@ impl Plan {
             Observer::Attached => command.arg("--beside").arg(format!(
                 "'{observer}' attach --quiet --log {{out}}/audit.jsonl {{pid}}"
             )),
+            Observer::Beside(beside) => command.arg("--beside").arg(beside),
             Observer::Elsewhere => &mut command,
         };
         let output = command.output().unwrap();

@@ -1,3 +1,5 @@
+//! Which bytes that a terminal sends are a key, and which only look like one.
+
 use proptest::prelude::*;
 
 use super::*;

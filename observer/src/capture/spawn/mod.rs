@@ -2,8 +2,9 @@
 //! program, and it must not be able to tell that it is observed.
 //!
 //! Owns the child between fork and exec. It inherits the terminal, the three standard streams,
-//! process group, session, signal mask and ignored signals as we got them; its user and
-//! environment are those of [`Identity`]. Must not touch `no_new_privs`, or the child's limits.
+//! process group, session, signal mask and ignored signals as we got them (save where the live
+//! view has the terminal: [`Streams`]); its user and environment are those of [`Identity`]. Must
+//! not touch `no_new_privs`, or the child's limits.
 
 mod user;
 
@@ -11,7 +12,7 @@ use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
@@ -66,6 +67,15 @@ pub enum SpawnError {
         #[source]
         source: io::Error,
     },
+}
+
+/// Where the standard streams of a command lead.
+#[derive(Debug)]
+pub enum Streams {
+    /// Where ours do.
+    Ours,
+    /// There is nothing to read, what it prints goes in here, and the terminal is not its own.
+    Printed(PipeWriter),
 }
 
 /// As whom a command runs.
@@ -153,6 +163,7 @@ impl Paused {
         arguments: &[OsString],
         owner: &Owner,
         signals: InheritedSignals,
+        streams: Streams,
     ) -> Result<Self, SpawnError> {
         let (mut ready, mut report) = io::pipe().map_err(SpawnError::Fork)?;
         let (mut wait, go) = io::pipe().map_err(SpawnError::Fork)?;
@@ -165,8 +176,16 @@ impl Paused {
             Owner::Caller(identity) => drop(command.env_clear().envs(user::of_caller(identity))),
             Owner::Other(identity) => drop(command.env_clear().envs(user::of_user(identity))),
         }
+        let detached = matches!(streams, Streams::Printed(_));
+        if let Streams::Printed(writer) = streams {
+            let other = writer.try_clone().map_err(SpawnError::Fork)?;
+            command.stdin(Stdio::null()).stdout(other).stderr(writer);
+        }
         let identity = owner.identity().cloned();
         let prepare = move || {
+            if detached {
+                nix::unistd::setsid()?;
+            }
             if let Some(identity) = &identity {
                 identity.assume()?;
             }

@@ -8,7 +8,7 @@ use super::*;
 fn paused(words: &[&str], owner: &Owner, signals: InheritedSignals) -> Result<Paused, SpawnError> {
     let (program, arguments) = words.split_first().unwrap();
     let arguments: Vec<OsString> = arguments.iter().map(Into::into).collect();
-    Paused::spawn(program.into(), &arguments, owner, signals)
+    Paused::spawn(program.into(), &arguments, owner, signals, Streams::Ours)
 }
 
 fn spawn(words: &[&str]) -> Result<Child, SpawnError> {

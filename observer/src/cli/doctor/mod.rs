@@ -17,7 +17,7 @@ use super::{Exit, Failure, remedy};
 use crate::capture::CaptureEvent;
 use crate::capture::ebpf::{Options, Probe, ProbeError, Scope};
 use crate::capture::proc::Snapshot;
-use crate::capture::spawn::{ChildChange, InheritedSignals, Owner, Paused};
+use crate::capture::spawn::{ChildChange, InheritedSignals, Owner, Paused, Streams};
 
 /// How long the probe may take to report what a process did.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -284,6 +284,7 @@ fn see_ping(mut ready: Ready) -> Result<bool, Failure> {
         &words,
         &Owner::Same,
         InheritedSignals::read(&[]),
+        Streams::Ours,
     )?;
     let changes = ready.watch_child(paused.pid())?;
     let mut capture = ready.start()?;

@@ -18,6 +18,9 @@ mod tests;
 
 use std::time::Instant;
 
+pub(crate) use name::Names;
+pub(crate) use text::{count, observed, size, span, time};
+
 use super::{Outlet, WriteError};
 use crate::pipeline::Output;
 use palette::Palette;

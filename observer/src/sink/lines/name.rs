@@ -16,14 +16,14 @@ const INTERPRETERS: [&str; 14] = [
 ];
 
 /// The names of the processes that are alive.
-#[derive(Debug, Default)]
-pub(super) struct Names {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
     by_pid: HashMap<Pid, String>,
 }
 
 impl Names {
     /// Learns from a process event.
-    pub(super) fn handle_event(&mut self, event: &Event) {
+    pub(crate) fn handle_event(&mut self, event: &Event) {
         match event {
             Event::ProcessSeen { pid, exe, argv, .. } | Event::ProcessExec { pid, exe, argv } => {
                 match name(exe.as_deref(), argv) {
@@ -36,12 +36,12 @@ impl Names {
     }
 
     /// Forgets a process that has ended.
-    pub(super) fn forget(&mut self, pid: Pid) {
+    pub(crate) fn forget(&mut self, pid: Pid) {
         self.by_pid.remove(&pid);
     }
 
     /// `python3 slow_server.py[23614]`.
-    pub(super) fn of(&self, pid: Pid) -> String {
+    pub(crate) fn of(&self, pid: Pid) -> String {
         match self.by_pid.get(&pid) {
             Some(name) => format!("{name}[{pid}]"),
             None => format!("pid {pid}"),
@@ -49,7 +49,7 @@ impl Names {
     }
 
     /// As [`Self::of`], for a side of a connection.
-    pub(super) fn of_party(&self, party: Option<&Party>) -> String {
+    pub(crate) fn of_party(&self, party: Option<&Party>) -> String {
         let Some(Party { pid, exe }) = party else {
             return "?".into();
         };

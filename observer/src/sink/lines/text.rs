@@ -6,7 +6,7 @@ use crate::capture::Timestamp;
 use crate::record::printable;
 
 /// A time since the capture began: `4.171`, and `1:02:03.004` after the first hour.
-pub(super) fn time(at: Timestamp) -> String {
+pub(crate) fn time(at: Timestamp) -> String {
     let millis = at.as_nanos() / 1_000_000;
     let (seconds, millis) = (millis / 1_000, millis % 1_000);
     if seconds < 3_600 {
@@ -17,7 +17,7 @@ pub(super) fn time(at: Timestamp) -> String {
 }
 
 /// A length of time, with three digits that matter.
-pub(super) fn span(duration: Duration) -> String {
+pub(crate) fn span(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     match duration.as_millis() {
         0..1 => format!("{} us", duration.as_micros()),
@@ -31,7 +31,7 @@ pub(super) fn span(duration: Duration) -> String {
 
 /// A size in bytes: `812 B`, `1.2 kB`, `64.0 MB`.
 #[expect(clippy::cast_precision_loss, reason = "two digits are shown")]
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let mut value = bytes as f64;
     if bytes < 1_000 {
         return format!("{bytes} B");
@@ -46,7 +46,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// `1 call`, `2 calls`.
-pub(super) fn count(number: u64, one: &str) -> String {
+pub(crate) fn count(number: u64, one: &str) -> String {
     match number {
         1 => format!("1 {one}"),
         _ => format!("{number} {one}s"),
@@ -54,7 +54,7 @@ pub(super) fn count(number: u64, one: &str) -> String {
 }
 
 /// Observed text: safe to print, and at most `limit` characters of it.
-pub(super) fn observed(text: &str, limit: usize) -> String {
+pub(crate) fn observed(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => printable(text),
         Some((end, _)) => format!("{}...", printable(&text[..end])),

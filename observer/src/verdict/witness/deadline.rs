@@ -55,7 +55,7 @@ impl Judge {
         }
         let at = self.state.now - self.state.settings.grace;
         let detail = format!("its time limit of {} was over", spoken(limit));
-        self.accuse(conn, seq, clue(DEADLINE, Weight::Weak, at, detail));
+        self.accuse(conn, seq, [clue(DEADLINE, Weight::Weak, at, detail)]);
     }
 
     /// A request of the host that comes just when the limit of another is over.

@@ -149,7 +149,7 @@ impl Judge {
                 clue.evidence.detail,
                 crate::verdict::call::spoken(self.state.settings.grace)
             );
-            self.accuse(conn, seq, clue);
+            self.accuse(conn, seq, [clue]);
         }
     }
 

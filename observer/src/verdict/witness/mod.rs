@@ -27,8 +27,8 @@ impl Judge {
         self.note_model(conn, seq);
     }
 
-    /// Adds a clue to a call of the host, if it is judged at all.
-    fn accuse(&mut self, conn: ConnId, seq: Seq, new: Clue) {
+    /// Adds clues to a call of the host, if it is judged at all.
+    fn accuse(&mut self, conn: ConnId, seq: Seq, clues: impl IntoIterator<Item = Clue>) {
         let Some(connection) = self.state.conns.get_mut(&conn) else {
             return;
         };
@@ -47,7 +47,11 @@ impl Judge {
             let detail = "the server has not read the request".into();
             case.add(clue("unread-request", Weight::Effect, sent, detail));
         }
-        if case.add(new) {
+        let mut new = false;
+        for clue in clues {
+            new |= case.add(clue);
+        }
+        if new {
             self.tell_of_call((conn, Side::Client, seq), |_, call| Occurrence::Suspected {
                 call,
             });
@@ -85,8 +89,11 @@ impl Judge {
         self.brew(conn, seq, clue);
     }
 
+    /// Adds the clues that have had their time. Those of one moment, a retry and the request to
+    /// the model that led to it, are added together: the finding names them both.
     pub(super) fn ripen(&mut self, conn: ConnId, seq: Seq) {
-        let until = self.state.now - self.state.settings.lag;
+        let lag = self.state.settings.lag;
+        let until = self.state.now - lag;
         let Some(connection) = self.state.conns.get_mut(&conn) else {
             return;
         };
@@ -94,12 +101,17 @@ impl Judge {
             return;
         };
         let Some(case) = &mut call.case else { return };
+        let moments = case.brewing.iter().map(|clue| clue.evidence.at);
+        let (first, last) = (moments.clone().min(), moments.max());
+        if last > Some(until) && first > Some(until - lag) {
+            return;
+        }
         let ripe: Vec<Clue> = case
             .brewing
             .extract_if(.., |clue| clue.evidence.at <= until)
             .collect();
-        for clue in ripe {
-            self.accuse(conn, seq, clue);
+        if !ripe.is_empty() {
+            self.accuse(conn, seq, ripe);
         }
     }
 }
