@@ -8,7 +8,7 @@
 //!
 //! When the tracing thread ends, by whichever way, the kernel lets go of the tracees: those that
 //! stand still go on, those that are stopped by job control stay so, and a signal that was being
-//! delivered is delivered (we look at reports without taking them: see [`sys::look`]). Hence:
+//! delivered is delivered (we look at reports without taking them: see `sys::look`). Hence:
 //!
 //! - Never `PTRACE_O_EXITKILL`.
 //! - No seccomp filter that makes only the calls of interest stop. A filter cannot be taken back,
