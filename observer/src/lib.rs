@@ -7,16 +7,21 @@
 //! ```
 //!
 //! Everything from [`stream`] to [`record`] is pure: no clock, no file, no thread; time comes in
-//! with each event. [`pipeline`] joins the pure layers, [`cli`] joins them to the world. The live
-//! view, [`tui`], stands beside the sinks: it takes what they take.
+//! with each event. [`pipeline`] joins the pure layers; behind it [`policy`] judges by a team's own
+//! rules and [`report`] makes documents, equally pure. [`wording`] is how all of them speak to
+//! people, [`cli`] joins them to the world, and the live view, [`tui`], stands beside the sinks: it
+//! takes what they take.
 
 pub mod capture;
 pub mod cli;
 pub mod jsonrpc;
 pub mod pipeline;
+pub mod policy;
 pub mod record;
+pub mod report;
 pub mod session;
 pub mod sink;
 pub mod stream;
 pub mod tui;
 pub mod verdict;
+pub mod wording;

@@ -67,7 +67,13 @@ fn paths(line: &str) -> impl Iterator<Item = &str> {
 /// The pages that people read.
 fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
-    for folder in ["", "docs", "observer/tests/lab", "observer/tests/traces"] {
+    for folder in [
+        "",
+        "docs",
+        "docs/examples/agent-in-ci",
+        "observer/tests/lab",
+        "observer/tests/traces",
+    ] {
         let Ok(entries) = fs::read_dir(root().join(folder)) else {
             continue;
         };

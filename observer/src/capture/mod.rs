@@ -13,6 +13,7 @@ mod keys;
 pub mod proc;
 #[cfg(target_os = "linux")]
 pub mod ptrace;
+pub mod relay;
 #[cfg(target_os = "linux")]
 pub mod spawn;
 

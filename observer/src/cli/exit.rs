@@ -6,15 +6,15 @@ use std::process::ExitCode;
 ///
 /// | code | meaning |
 /// |---|---|
-/// | 0 | nothing at or above `--fail-on` |
-/// | 1 | findings reach it |
+/// | 0 | nothing that `--fail-on` or the policy deny |
+/// | 1 | something that they deny |
 /// | 2 | wrong usage, unreadable or damaged input, or a log that could not be written |
-/// | 3 | with `--strict`: the evidence is incomplete |
+/// | 3 | evidence is missing that `--strict` or the policy ask for |
 /// | 4 | nothing can be captured here (`attach`, `watch`) |
-/// | 125 | `run`: the observer itself failed |
-/// | 126 | `run`: the command cannot be invoked |
-/// | 127 | `run`: the command is not found |
-/// | other | `run`: the command's own status; 128+n where signal n ended it |
+/// | 125 | `run`, `relay`: the observer itself failed |
+/// | 126 | `run`, `relay`: the command cannot be invoked |
+/// | 127 | `run`, `relay`: the command is not found |
+/// | other | `run`, `relay`: the command's own status; for `run`, 128+n where signal n ended it |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// 0.
@@ -47,6 +47,25 @@ impl Exit {
     /// The status of a command that signal number `signal` ended, as shells give it.
     pub fn of_signal(signal: i32) -> Self {
         Self::Command(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+    }
+
+    /// The one that weighs more, of several logs' codes: what cannot be read, then what was found,
+    /// then what is missing.
+    #[must_use]
+    pub const fn worse(self, other: Self) -> Self {
+        const fn weight(exit: Exit) -> u8 {
+            match exit {
+                Exit::Clean => 0,
+                Exit::Incomplete => 1,
+                Exit::Findings => 2,
+                _ => 3,
+            }
+        }
+        if weight(other) > weight(self) {
+            other
+        } else {
+            self
+        }
     }
 
     /// The number.
@@ -89,6 +108,16 @@ mod tests {
         ];
         for (exit, code) in codes {
             assert_eq!(exit.code(), code);
+        }
+    }
+
+    #[test]
+    fn of_several_logs_the_worst_counts() {
+        let order = [Exit::Clean, Exit::Incomplete, Exit::Findings, Exit::Failed];
+        for (place, one) in order.iter().enumerate() {
+            for other in &order[..=place] {
+                assert_eq!((one.worse(*other), other.worse(*one)), (*one, *one));
+            }
         }
     }
 

@@ -9,23 +9,30 @@ mod attach;
 mod backend;
 #[cfg(target_os = "linux")]
 mod capture;
+mod check;
 #[cfg(target_os = "linux")]
 mod command;
 #[cfg(target_os = "linux")]
 mod demo;
 #[cfg(target_os = "linux")]
 mod doctor;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod exit;
 mod explain;
-mod fail_on;
 mod failure;
+mod gate;
+mod judge;
 #[cfg(target_os = "linux")]
 mod live;
 mod log;
 mod output;
+mod policy;
+pub mod relay;
 #[cfg(target_os = "linux")]
 mod remedy;
 mod replay;
+mod report;
 mod rules;
 #[cfg(target_os = "linux")]
 mod run;
@@ -43,9 +50,13 @@ use std::io::Write;
 
 use clap::{Parser, Subcommand};
 
+#[cfg(target_os = "linux")]
+use self::{attach::Attach, demo::Demo, doctor::Doctor, run::Run, watch::Watch};
+#[cfg(not(target_os = "linux"))]
+use elsewhere::{Attach, Demo, Doctor, Run, Watch};
 pub use exit::Exit;
-pub use fail_on::FailOn;
 pub use failure::Failure;
+pub use gate::GateArgs;
 pub use log::{LogError, LogFile};
 pub use output::{ColorChoice, Job, OutputArgs, Outputs};
 pub use settings::SettingsArgs;
@@ -62,25 +73,24 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or unreadable input,
-3 with --strict: evidence incomplete, 4 nothing can be captured here.
-`run` has its command's own status, and 125, 126, 127 as env has.";
+Exit codes: 0 nothing that --fail-on or --policy deny, 1 findings that they do, 2 wrong usage or
+unreadable input, 3 evidence missing that --strict or --policy ask for, 4 nothing can be captured here.
+`run` and `relay` have their command's own status, and 125, 126, 127 as env has.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    #[cfg(target_os = "linux")]
-    Run(run::Run),
-    #[cfg(target_os = "linux")]
-    Attach(attach::Attach),
-    #[cfg(target_os = "linux")]
-    Watch(watch::Watch),
+    Run(Run),
+    Attach(Attach),
+    Watch(Watch),
+    Relay(relay::Relay),
     Replay(replay::Replay),
+    Check(check::Check),
+    Report(report::Report),
+    Policy(policy::Policy),
     Rules(rules::Rules),
     Explain(explain::Explain),
-    #[cfg(target_os = "linux")]
-    Doctor(doctor::Doctor),
-    #[cfg(target_os = "linux")]
-    Demo(demo::Demo),
+    Doctor(Doctor),
+    Demo(Demo),
     #[cfg(target_os = "linux")]
     #[command(hide = true, name = demo::part::NAME)]
     DemoPart(demo::part::Part),
@@ -108,28 +118,28 @@ impl Cli {
     /// What went wrong on our side, with its exit code.
     pub fn execute(self) -> Result<Exit, Failure> {
         match self.command {
-            #[cfg(target_os = "linux")]
             Command::Run(run) => run.execute(),
-            #[cfg(target_os = "linux")]
             Command::Attach(attach) => attach.execute(),
-            #[cfg(target_os = "linux")]
             Command::Watch(watch) => watch.execute(),
-            #[cfg(target_os = "linux")]
+            Command::Relay(relay) => relay.execute(),
             Command::Demo(demo) => demo.execute(),
-            #[cfg(target_os = "linux")]
             Command::Doctor(doctor) => doctor.execute(),
             #[cfg(target_os = "linux")]
             Command::DemoPart(part) => part.execute(),
             Command::Replay(replay) => replay.execute(),
+            Command::Check(check) => check.execute(),
+            Command::Report(report) => report.execute(),
+            Command::Policy(policy) => policy.execute(),
             Command::Rules(rules) => rules.execute(),
             Command::Explain(explain) => explain.execute(),
         }
     }
 }
 
-/// Whether the arguments ask for `run`, whose exit codes differ.
+/// Whether the arguments ask for `run` or `relay`, whose exit codes are a command's.
 pub fn is_run(args: &[OsString]) -> bool {
-    args.get(1).is_some_and(|command| command == "run")
+    args.get(1)
+        .is_some_and(|command| command == "run" || command == "relay")
 }
 
 /// Says something on stderr, on a line of its own. A closed stderr is no reason to end.

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::{ArgAction, ValueEnum};
 
-use super::fail_on::{FailOn, Tally};
+use super::gate::{Gate, GateArgs};
 use super::terminal::Courteous;
 use super::view::{View, ViewArgs};
 use super::{Exit, Failure, say};
@@ -17,7 +17,6 @@ use crate::pipeline::Output;
 use crate::record::Header;
 use crate::sink::{Color, Detail, Jsonl, Lines, Outlet, WriteError};
 use crate::tui::LogPlace;
-use crate::verdict;
 
 /// What is printed and written, and what the exit code tells.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -38,15 +37,8 @@ pub struct OutputArgs {
     /// When to colour the human lines
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     color: ColorChoice,
-    /// Exit with 1 if there is such a finding: error, warning, info (or higher), confirmed,
-    /// probable, possible (or surer), or a rule's name
-    ///
-    /// Can be given several times; one that is reached is enough.
-    #[arg(long, value_name = "LEVEL|RULE")]
-    fail_on: Vec<FailOn>,
-    /// Exit with 3 if anything of the scope went by unseen
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    gate: GateArgs,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -95,6 +87,10 @@ impl OutputArgs {
     /// # Errors
     /// Where the audit log cannot be opened.
     pub fn open(&self, job: Job) -> Result<Outputs, Failure> {
+        let gate = self.gate.open().map_err(|failure| match job {
+            Job::Run => failure.with_exit(Exit::ObserverFailed),
+            Job::Live | Job::Replay => failure,
+        })?;
         let log_on_stdout = self.log.as_deref() == Some(Path::new("-"));
         let plain = self.detail() != Detail::Normal || log_on_stdout;
         let view = self.view.open(job, plain, self.log_file())?;
@@ -112,11 +108,9 @@ impl OutputArgs {
         Ok(Outputs {
             log: log.map(Jsonl::new),
             lines: Lines::new(lines, self.detail(), self.color.choose(on_stderr)),
-            tally: Tally::new(self.fail_on.clone()),
-            strict: self.strict,
             view,
+            gate,
             job,
-            complete: true,
             write_failed: false,
             unread: false,
         })
@@ -132,7 +126,7 @@ impl OutputArgs {
 }
 
 impl ColorChoice {
-    fn choose(self, on_stderr: bool) -> Color {
+    pub(super) fn choose(self, on_stderr: bool) -> Color {
         let terminal = match on_stderr {
             true => io::stderr().is_terminal(),
             false => io::stdout().is_terminal(),
@@ -153,11 +147,9 @@ impl ColorChoice {
 pub struct Outputs {
     log: Option<Jsonl>,
     lines: Lines,
-    tally: Tally,
-    strict: bool,
     view: View,
+    gate: Gate,
     job: Job,
-    complete: bool,
     write_failed: bool,
     unread: bool,
 }
@@ -180,20 +172,14 @@ impl Outputs {
 
     /// Takes what came out of the pipeline; `place` is where the log that is read holds it.
     pub fn handle_output(&mut self, output: &Output, place: Option<LogPlace>) {
-        match output {
-            Output::Derived(verdict::Output::Finding(finding)) => {
-                self.tally.handle_finding(finding);
-            }
-            Output::Derived(verdict::Output::Summary(summary)) => self.complete &= summary.complete,
-            _ => {}
-        }
         let begins = self.log.as_ref().map(Jsonl::written);
         let written = self
             .log
             .as_mut()
             .map_or(Ok(()), |log| log.handle_output(output));
         self.note_log(written);
-        if self.view.is_shown() {
+        let in_view = self.view.is_shown();
+        if in_view {
             let ends = self.log.as_ref().map(Jsonl::written);
             let here = begins.zip(ends).filter(|_| self.job != Job::Replay);
             let here = here.map(|(offset, end)| LogPlace {
@@ -203,6 +189,12 @@ impl Outputs {
             self.view.handle_output(output, place.or(here));
         } else {
             let written = self.lines.handle_output(output);
+            self.note_lines(written);
+        }
+        if let Some(ruling) = self.gate.handle_output(output)
+            && !in_view
+        {
+            let written = self.lines.handle_ruling(ruling);
             self.note_lines(written);
         }
     }
@@ -236,7 +228,7 @@ impl Outputs {
 
     /// Says that something of the scope went by unseen that no record tells.
     pub const fn note_incomplete(&mut self) {
-        self.complete = false;
+        self.gate.note_incomplete();
     }
 
     /// Whether the user has left the live view.
@@ -260,7 +252,7 @@ impl Outputs {
 
     /// The exit code of `attach`, `watch`, `replay`.
     pub fn exit(&self) -> Exit {
-        match self.own_exit() {
+        match self.gate.exit() {
             _ if self.write_failed => Exit::Failed,
             Some(exit) => exit,
             None => Exit::Clean,
@@ -269,17 +261,7 @@ impl Outputs {
 
     /// The exit code of `run`: the command's own, unless `--fail-on` or `--strict` say otherwise.
     pub fn exit_of(&self, command: Exit) -> Exit {
-        self.own_exit().unwrap_or(command)
-    }
-
-    fn own_exit(&self) -> Option<Exit> {
-        if self.tally.is_reached() {
-            Some(Exit::Findings)
-        } else if self.strict && !self.complete {
-            Some(Exit::Incomplete)
-        } else {
-            None
-        }
+        self.gate.exit().unwrap_or(command)
     }
 
     fn note_log(&mut self, written: Result<(), WriteError>) {
@@ -320,7 +302,7 @@ mod tests {
 
     use super::*;
     use crate::capture::Timestamp;
-    use crate::verdict::{Confidence, Culprit, Finding, Severity, Summary};
+    use crate::verdict::{self, Confidence, Culprit, Finding, Severity, Summary};
 
     #[derive(Parser)]
     struct Line {

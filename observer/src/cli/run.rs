@@ -8,8 +8,8 @@ use super::command::Command;
 use super::{Exit, Failure, Job, OutputArgs, SettingsArgs};
 use crate::capture::Fate;
 use crate::capture::spawn::{Identity, Owner};
-use crate::sink::parse_duration;
 use crate::verdict;
+use crate::wording::parse_duration;
 
 /// Start a command, and watch it and all that it starts
 ///

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::sink::parse_duration;
 use crate::verdict::{KnownHost, Settings};
+use crate::wording::parse_duration;
 
 /// Options that change a verdict. They stand in the log's header.
 #[derive(Clone, Debug, Default, clap::Args)]

@@ -1,8 +1,9 @@
 //! The first line of a log: what observed, and how.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use super::word;
 use crate::capture::{Pid, Timestamp};
 use crate::verdict::Settings;
 
@@ -20,7 +21,10 @@ pub struct Header {
     #[serde(default)]
     pub started: String,
     /// What saw the bytes.
-    #[serde(default = "Backend::default_of_a_log")]
+    #[serde(
+        default = "Backend::default_of_a_log",
+        deserialize_with = "word::backend"
+    )]
     pub backend: Backend,
     /// Where the backend hooks in: the tracepoints or system calls that it watches.
     #[serde(default)]
@@ -32,14 +36,20 @@ pub struct Header {
     #[serde(default)]
     pub kernel: Option<String>,
     /// How much of the messages' content is kept.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "word::payload")]
     pub payload: Payload,
     /// What is observed.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "known_scope")]
     pub scope: Option<Scope>,
     /// All that changes a verdict.
     #[serde(default)]
     pub settings: Option<Settings>,
+}
+
+/// `None` for a scope of an unknown kind.
+fn known_scope<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Scope>, D::Error> {
+    let scope = serde_json::Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(scope).ok())
 }
 
 /// What saw the bytes.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Span;
+use super::{Span, word};
 use crate::capture::{Fate, GapReason, InterruptKind, Loss, Pid, Timestamp};
 use crate::jsonrpc::Frame;
 use crate::session::{ConnId, NoiseKind, Party, Side, Transport};
@@ -65,7 +65,11 @@ pub struct Connection {
     #[serde(default)]
     pub server: Option<Party>,
     /// What carries it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "word::transport",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub transport: Option<Transport>,
     /// What identifies each direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,6 +132,7 @@ pub struct NoiseRecord {
     /// Its size on the wire, with its terminator where it has one.
     pub bytes: u64,
     /// What is wrong with it.
+    #[serde(deserialize_with = "word::noise")]
     pub kind: NoiseKind,
     /// Position of its first byte in its stream, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,6 +158,7 @@ pub struct Gap {
     /// How many; null where nobody knows.
     pub bytes: Option<u64>,
     /// Why.
+    #[serde(deserialize_with = "word::reason")]
     pub reason: GapReason,
 }
 

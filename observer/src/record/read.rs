@@ -1,7 +1,8 @@
 //! Lines back into records.
 //!
-//! Tolerant as the contract says: unknown fields and unknown types of record are passed over, a
-//! newer major version is refused. Never recurses on a value's depth: values that matter are kept
+//! Tolerant as the contract says: unknown fields, unknown types of record and records with an unknown
+//! word in them are passed over, save that a gap is a gap for whatever reason; a newer major version
+//! is refused. Never recurses on a value's depth: values that matter are kept
 //! as text, all others are skipped by a scanner.
 
 use std::borrow::Cow;
@@ -13,6 +14,7 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 
 use super::observed::only_connection;
+use super::word::is_unknown_word;
 use super::{Header, Message, Record, SCHEMA};
 use crate::capture::Timestamp;
 use crate::jsonrpc::{Fault, Frame};
@@ -99,8 +101,8 @@ impl Reader {
         Self { line: 0 }
     }
 
-    /// Takes the next line, without its newline. `None` for a record of an unknown type, and for
-    /// an empty line.
+    /// Takes the next line, without its newline. `None` for what this version
+    /// does not know, and for an empty line.
     ///
     /// # Errors
     /// Where the log cannot be read on. What was read before stays good.
@@ -164,11 +166,18 @@ fn first_line(parsed: Result<Option<Record>, ParseError>) -> Result<Option<Recor
     }
 }
 
-/// The record in a line (without its newline); `None` where its type is unknown.
+/// The record in a line (without its newline); `None` where its type is unknown, or a word in it.
 ///
 /// # Errors
 /// Where it is no JSON object with a type, or not the fields that its type needs.
 pub fn parse_line(line: &[u8]) -> Result<Option<Record>, ParseError> {
+    match parse_known(line) {
+        Err(ParseError::Json(error)) if is_unknown_word(&error) => Ok(None),
+        parsed => parsed,
+    }
+}
+
+fn parse_known(line: &[u8]) -> Result<Option<Record>, ParseError> {
     Ok(Some(match kind(line)?.as_ref() {
         "header" => Record::Header(Box::new(parse_header(line)?)),
         "process" => Record::Process(serde_json::from_slice(line)?),

@@ -24,6 +24,65 @@ pub trait Word: Copy + 'static {
     fn from_word(word: &str) -> Option<Self>;
 }
 
+/// What the message of an error begins with where a word is not known. A `serde_json::Error` keeps
+/// nothing of its cause but the message.
+const UNKNOWN: &str = "unknown word `";
+
+fn unknown<E: Error>(word: &str, known: &'static [&'static str]) -> E {
+    // MCP has two sides: a third is no word of a later version, but damage.
+    if known == Side::WORDS {
+        return E::unknown_variant(word, known);
+    }
+    let known = known.join("`, `");
+    E::custom(format_args!(
+        "{UNKNOWN}{}`, expected one of `{known}`",
+        word.escape_debug()
+    ))
+}
+
+/// Whether all that is wrong with a line is a word that this version does not know.
+pub(super) fn is_unknown_word(error: &serde_json::Error) -> bool {
+    error.is_data() && error.to_string().starts_with(UNKNOWN)
+}
+
+/// The value of a word, or `otherwise` for a word that this version does not know.
+fn known_or<'de, D: Deserializer<'de>, T: Word>(
+    deserializer: D,
+    otherwise: T,
+) -> Result<T, D::Error> {
+    let word = Cow::<str>::deserialize(deserializer)?;
+    Ok(T::from_word(&word).unwrap_or(otherwise))
+}
+
+/// Bytes went by unseen, for whatever reason.
+pub(super) fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<GapReason, D::Error> {
+    known_or(deserializer, GapReason::Unreadable)
+}
+
+/// Of a line that is no message in an unknown way, nobody knows what it hides: as of one that was
+/// too long to be kept.
+pub(super) fn noise<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NoiseKind, D::Error> {
+    known_or(deserializer, NoiseKind::Oversized)
+}
+
+/// To a reader, a backend that it does not know is as good as a trace of another origin.
+pub(super) fn backend<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Backend, D::Error> {
+    known_or(deserializer, Backend::Replay)
+}
+
+/// In whatever way: it is not all there.
+pub(super) fn payload<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Payload, D::Error> {
+    known_or(deserializer, Payload::Redacted)
+}
+
+/// `None` for what carries a connection in a way that is not known.
+pub(super) fn transport<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Transport>, D::Error> {
+    let word = Option::<Cow<'_, str>>::deserialize(deserializer)?;
+    Ok(word.and_then(|word| Transport::from_word(&word)))
+}
+
 macro_rules! words {
     ($($name:ident { $($variant:ident = $word:literal),+ $(,)? })+) => {$(
         impl Word for $name {
@@ -52,7 +111,7 @@ macro_rules! words {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let word = Cow::<str>::deserialize(deserializer)?;
-                Self::from_word(&word).ok_or_else(|| D::Error::unknown_variant(&word, Self::WORDS))
+                Self::from_word(&word).ok_or_else(|| unknown(&word, Self::WORDS))
             }
         }
 

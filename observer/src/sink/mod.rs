@@ -3,15 +3,10 @@
 //! A sink takes a [`pipeline::Output`](crate::pipeline::Output) and must not change what is
 //! observed: when its file fails it says so once, and is silent from then on.
 
-mod duration;
 mod jsonl;
 mod lines;
 mod outlet;
 
-// What the live view shows is named and measured as in the lines.
-pub(crate) use lines::{Names, count, observed, size, span, time};
-
-pub use duration::parse_duration;
 pub use jsonl::Jsonl;
 pub use lines::{Color, Detail, Lines};
 pub use outlet::{Outlet, WriteError};

@@ -10,6 +10,7 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+mod example;
 mod run;
 mod view;
 

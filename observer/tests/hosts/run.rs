@@ -27,6 +27,8 @@ pub(crate) struct Plan {
 enum Observer {
     /// `observer run`, with more words between it and the host.
     Around(&'static str),
+    /// In a script that the host is started by.
+    Within(String),
     /// `observer attach`, once the server runs.
     Attached,
     /// Beside it, once the server runs: this command, with `{out}` and `{pid}` filled in.
@@ -61,6 +63,12 @@ impl Plan {
     /// The host is started by this command, inside `observer run`.
     pub(crate) fn inside(mut self, command: &'static str) -> Self {
         self.observer = Observer::Around(command);
+        self
+    }
+
+    /// The host is the last words of this command line, which starts the observer itself.
+    pub(crate) fn within(mut self, command: String) -> Self {
+        self.observer = Observer::Within(command);
         self
     }
 
@@ -111,6 +119,7 @@ impl Plan {
             Observer::Around(inner) => command.arg("--under").arg(format!(
                 "'{observer}' run --quiet --log {{out}}/audit.jsonl -- {inner}"
             )),
+            Observer::Within(words) => command.arg("--under").arg(words),
             Observer::Attached => command.arg("--beside").arg(format!(
                 "'{observer}' attach --quiet --log {{out}}/audit.jsonl {{pid}}"
             )),
@@ -165,6 +174,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// The folder with all that the run left.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.out
+    }
+
     /// The observer's log of it.
     pub(crate) fn log(&self) -> PathBuf {
         self.out.join("audit.jsonl")

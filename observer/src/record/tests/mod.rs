@@ -129,6 +129,37 @@ fn what_is_unknown_is_passed_over() {
 }
 
 #[test]
+fn a_word_of_a_later_version_is_no_damage() {
+    let read = |line: &str| parse_line(line.as_bytes()).expect("no damage");
+    for line in [
+        r#"{"type":"interrupt","t":1,"pid":7,"kind":"sigusr3"}"#,
+        r#"{"type":"activity","t":1,"pid":7,"kind":"disk","bytes":1}"#,
+        r#"{"type":"process","t":1,"pid":7,"event":"paused"}"#,
+        r#"{"type":"connection","t":1,"event":"moved"}"#,
+        r#"{"type":"summary","t":1,"calls":{"postponed":1},"findings":{},"messages":0,"bytes":0,"gaps":0,"complete":true}"#,
+    ] {
+        assert_eq!(read(line), None, "{line}");
+    }
+    // What went by unseen did so for whatever reason, and in whatever form.
+    let gap = r#"{"type":"gap","t":1,"from":"client","offset":0,"bytes":9,"reason":"cosmic-ray"}"#;
+    assert!(matches!(read(gap), Some(Record::Gap(gap)) if gap.reason == GapReason::Unreadable));
+    let noise = r#"{"type":"noise","t":1,"from":"client","bytes":9,"kind":"morse"}"#;
+    assert!(
+        matches!(read(noise), Some(Record::Noise(noise)) if noise.kind == NoiseKind::Oversized)
+    );
+    let open = r#"{"type":"connection","t":1,"event":"open","transport":"carrier-pigeon"}"#;
+    assert!(matches!(read(open), Some(Record::Connection(open)) if open.transport.is_none()));
+    let header = r#"{"type":"header","t":0,"schema":"observer/1.7","backend":"dtrace","payload":"hashed","scope":{"kind":"moon"}}"#;
+    let Some(Record::Header(header)) = read(header) else {
+        panic!("a header");
+    };
+    assert_eq!(
+        (header.backend, header.payload, header.scope),
+        (Backend::Replay, Payload::Redacted, None)
+    );
+}
+
+#[test]
 fn what_is_no_log_is_refused() {
     let first = |line: &[u8]| {
         Reader::new()

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::palette::Palette;
-use super::text::{count, observed, size, span};
 use super::{Detail, row};
 use crate::capture::Timestamp;
 use crate::record::Word;
 use crate::verdict::{Finding, Outcome, Severity, Summary};
+use crate::wording::{count, observed, size, span};
 
 /// So many findings are listed again at the end.
 const LISTED: usize = 100;
@@ -154,7 +154,7 @@ fn heading(finding: &Finding) -> String {
 
 /// Appends `text` in lines of [`WIDTH`] columns. It begins at column `indent`, in this line where
 /// there is one, and so does each further line.
-fn wrap(text: &str, indent: usize, out: &mut String) {
+pub(super) fn wrap(text: &str, indent: usize, out: &mut String) {
     if out.ends_with('\n') {
         let _ = write!(out, "{:indent$}", "");
     }
@@ -175,7 +175,11 @@ fn wrap(text: &str, indent: usize, out: &mut String) {
 }
 
 /// `3: 1 answered, 2 abandoned`.
-fn outcomes(calls: u64, by_outcome: &BTreeMap<Outcome, u64>, palette: &Palette) -> String {
+pub(super) fn outcomes(
+    calls: u64,
+    by_outcome: &BTreeMap<Outcome, u64>,
+    palette: &Palette,
+) -> String {
     let mut text = calls.to_string();
     let mut separator = ": ";
     for (&outcome, &number) in by_outcome.iter().filter(|(_, number)| **number > 0) {

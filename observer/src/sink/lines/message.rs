@@ -5,13 +5,13 @@ use std::fmt::Write;
 use anstyle::Style;
 
 use super::Detail;
-use super::text::{observed, size, span};
 use super::view::View;
 use crate::capture::Timestamp;
 use crate::jsonrpc::{Frame, Id, Kind, Message, Outcome as Answer, as_str, path};
 use crate::record::{Word, escape};
 use crate::session::{ConnId, Noise, Side};
 use crate::verdict::{CallRecord, Outcome};
+use crate::wording::{observed, size, span};
 
 /// Names of tools, methods, versions are cut to this many characters.
 const NAME: usize = 80;

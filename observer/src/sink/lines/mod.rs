@@ -6,11 +6,10 @@
 
 mod finding;
 mod message;
-mod name;
 mod palette;
 mod process;
 mod row;
-mod text;
+mod ruling;
 mod view;
 
 #[cfg(test)]
@@ -18,11 +17,10 @@ mod tests;
 
 use std::time::Instant;
 
-pub(crate) use name::Names;
-pub(crate) use text::{count, observed, size, span, time};
-
 use super::{Outlet, WriteError};
 use crate::pipeline::Output;
+use crate::policy::Ruling;
+use crate::verdict::Summary;
 use palette::Palette;
 use view::View;
 
@@ -66,12 +64,40 @@ impl Lines {
         }
     }
 
+    /// Lines for rulings alone.
+    pub fn rulings(outlet: Outlet, color: Color) -> Self {
+        Self::new(outlet, Detail::Quiet, color)
+    }
+
     /// Takes what came out of the pipeline.
     ///
     /// # Errors
     /// As [`Outlet::append`].
     pub fn handle_output(&mut self, output: &Output) -> Result<(), WriteError> {
         self.outlet.append(|lines| self.view.render(output, lines))
+    }
+
+    /// What a policy makes of the run, after its summary.
+    ///
+    /// # Errors
+    /// As [`Outlet::append`].
+    pub fn handle_ruling(&mut self, ruling: &Ruling) -> Result<(), WriteError> {
+        self.outlet
+            .append(|lines| ruling::after_summary(ruling, &self.view.palette, lines))
+    }
+
+    /// What a policy makes of a whole log, under a title.
+    ///
+    /// # Errors
+    /// As [`Outlet::append`].
+    pub fn append_ruling(
+        &mut self,
+        title: &str,
+        summary: &Summary,
+        ruling: &Ruling,
+    ) -> Result<(), WriteError> {
+        self.outlet
+            .append(|lines| ruling::of_log(title, summary, ruling, &self.view.palette, lines))
     }
 
     /// See [`Outlet::flush_due`].

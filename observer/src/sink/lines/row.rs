@@ -5,9 +5,9 @@ use std::fmt::Write;
 use anstyle::Style;
 
 use super::palette::Palette;
-use super::text::time;
 use crate::capture::Timestamp;
 use crate::session::ConnId;
+use crate::wording::time;
 
 /// Where the text begins.
 pub(super) const TEXT: usize = 30;

@@ -7,9 +7,7 @@ use anstyle::Style;
 
 use super::finding::{self, Standing};
 use super::message::Place;
-use super::name::Names;
 use super::palette::Palette;
-use super::text::{observed, size, span};
 use super::{Detail, row};
 use crate::capture::{Pid, Timestamp};
 use crate::jsonrpc::Id;
@@ -17,6 +15,8 @@ use crate::pipeline::Output;
 use crate::record::Word;
 use crate::session::{ConnId, ConnectionChange, Event, Observed, Party};
 use crate::verdict;
+use crate::wording::Names;
+use crate::wording::{observed, size, span};
 
 /// What identifies a stream is cut to this many characters.
 const STREAM: usize = 80;

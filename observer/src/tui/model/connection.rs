@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::capture::{Pid, Timestamp};
 use crate::jsonrpc::{Frame, Id, Kind, Message, as_str, path};
 use crate::session::{ConnId, Event, Party, Side, Transport};
-use crate::sink::{Names, observed};
+use crate::wording::{Names, observed};
 
 /// Names are cut to this many characters.
 const NAME: usize = 80;

@@ -10,7 +10,7 @@ use super::wording::{self, capital, state_ink};
 use super::{Model, title};
 use crate::record::{Word, escape, printable};
 use crate::session::{ConnId, Event, Side};
-use crate::sink::{count, size, span, time};
+use crate::wording::{count, size, span, time};
 
 /// So many lines of a message are shown at first.
 const FIRST_LINES: usize = 200;

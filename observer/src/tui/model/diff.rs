@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::doc::{Ink, Page};
 use super::json::pretty;
 use super::ledger::Ledger;
-use crate::sink::time;
+use crate::wording::time;
 
 /// So many lines of each are compared.
 const LINES: usize = 2_000;

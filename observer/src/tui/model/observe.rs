@@ -11,8 +11,8 @@ use crate::capture::{Fate, InterruptKind, Timestamp};
 use crate::jsonrpc::{self, Id, Kind as Rpc, Message, as_str, member, path};
 use crate::record::{Word, escape, printable};
 use crate::session::{ConnId, ConnectionChange, Event, Noise, Side};
-use crate::sink::{observed, size, span};
 use crate::verdict::Cancellation;
+use crate::wording::{observed, size, span};
 
 /// Names and ids are cut to this many characters.
 const NAME: usize = 120;

@@ -13,7 +13,7 @@ use super::frame::{Frame, Place};
 use super::ledger::{Found, Ledger};
 use crate::record::Word;
 use crate::session::{ConnId, Side};
-use crate::sink::parse_duration;
+use crate::wording::parse_duration;
 
 /// A field that a term can ask for: its name, and what it holds.
 pub(crate) const FIELDS: [(&str, &str); 14] = [

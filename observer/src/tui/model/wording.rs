@@ -8,8 +8,8 @@ use super::{Model, Screen, title};
 use crate::capture::Timestamp;
 use crate::record::{Word, printable};
 use crate::session::Side;
-use crate::sink::{count, size, span, time};
 use crate::verdict::{Confidence, Finding, Outcome, Severity};
+use crate::wording::{count, size, span, time};
 
 /// How a call stands, in one sentence or two, for somebody who does not know the protocol.
 pub(super) fn sentence(call: &Call, now: Timestamp) -> String {

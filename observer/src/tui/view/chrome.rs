@@ -6,12 +6,12 @@ use ratatui::style::Modifier;
 
 use super::{Row, Theme};
 use crate::record::{Backend, Scope, Word, printable};
-use crate::sink::{count, size};
 use crate::tui::keys::{Action, Binding, bindings};
 use crate::tui::layout;
 use crate::tui::model::{Ink, Model, State};
 use crate::tui::text::{cut, width};
 use crate::verdict::Outcome;
+use crate::wording::{count, size};
 
 /// Backend, scope, rates, and what was lost; the loss has room whatever else has none.
 pub(super) fn header(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, area: Rect) {
@@ -179,6 +179,13 @@ fn news(model: &Model, theme: &Theme, row: &mut Row<'_>) {
         let calls = count(abandoned.into(), "call");
         row.push(Ink::Accent, &format!(" {sign} {calls} abandoned"));
         row.push(Ink::Plain, ": the host gave up and did not cancel.  ");
+        row.push(Ink::Key, "n");
+        row.push(Ink::Dim, " next  ");
+        row.push(Ink::Key, "Enter");
+        row.push(Ink::Dim, " why");
+    } else if ledger.suspected() > 0 {
+        let calls = count(ledger.suspected(), "call");
+        row.push(Ink::Warning, &format!(" ? {calls} perhaps abandoned.  "));
         row.push(Ink::Key, "n");
         row.push(Ink::Dim, " next  ");
         row.push(Ink::Key, "Enter");

@@ -6,10 +6,10 @@ use ratatui::style::Modifier;
 use super::{Row, Theme, lines};
 use crate::record::{Word, printable};
 use crate::session::Side;
-use crate::sink::{size, time};
 use crate::tui::layout::Areas;
 use crate::tui::model::{Ink, Kind, Model, Place, severity_ink, title};
 use crate::tui::text::{left, right, width};
+use crate::wording::{size, time};
 
 pub(super) fn connections(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, areas: &Areas) {
     let columns = areas.rows.width;

@@ -7,10 +7,10 @@ use ratatui::style::Style;
 use super::{Row, Theme, lines};
 use crate::capture::Timestamp;
 use crate::session::Event;
-use crate::sink::{span, time};
 use crate::tui::layout::Areas;
 use crate::tui::model::{Body, Call, Ink, Kind, Model, interrupt, state_ink, title};
 use crate::tui::text::left;
+use crate::wording::{span, time};
 
 /// Marks of this many interrupts are drawn.
 const MARKS: usize = 64;

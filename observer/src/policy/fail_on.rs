@@ -1,6 +1,5 @@
-//! `--fail-on`: which findings make the exit code 1.
+//! `--fail-on`: findings that are denied by a word on the command line, whatever the policy says.
 
-use std::collections::HashSet;
 use std::str::FromStr;
 
 use crate::record::Word;
@@ -18,7 +17,7 @@ pub enum FailOn {
 }
 
 impl FailOn {
-    fn is_reached_by(&self, finding: &Finding) -> bool {
+    pub(super) fn is_reached_by(&self, finding: &Finding) -> bool {
         match self {
             Self::Severity(severity) => finding.severity >= *severity,
             Self::Confidence(confidence) => finding.confidence >= *confidence,
@@ -48,47 +47,13 @@ impl FromStr for FailOn {
     }
 }
 
-/// Counts the findings that reach one of several `--fail-on`s and that stand.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
-    fail_on: Vec<FailOn>,
-    standing: HashSet<u32>,
-}
-
-impl Tally {
-    /// A tally of the findings that reach one of `fail_on`.
-    pub(super) fn new(fail_on: Vec<FailOn>) -> Self {
-        Self {
-            fail_on,
-            standing: HashSet::new(),
-        }
-    }
-
-    /// Takes a finding, which may take the place of another.
-    pub(super) fn handle_finding(&mut self, finding: &Finding) {
-        if let Some(earlier) = finding.supersedes {
-            self.standing.remove(&earlier);
-        }
-        if self
-            .fail_on
-            .iter()
-            .any(|fail_on| fail_on.is_reached_by(finding))
-        {
-            self.standing.insert(finding.number);
-        }
-    }
-
-    /// Whether a finding reaches one of the `--fail-on`s.
-    pub(super) fn is_reached(&self) -> bool {
-        !self.standing.is_empty()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::{Inspection, Policy};
     use super::*;
     use crate::capture::Timestamp;
-    use crate::verdict::Culprit;
+    use crate::pipeline::Output;
+    use crate::verdict::{self, Culprit};
 
     fn finding(number: u32, severity: Severity, supersedes: Option<u32>) -> Finding {
         Finding {
@@ -109,21 +74,22 @@ mod tests {
         }
     }
 
-    fn tally(fail_on: &str, findings: &[Finding]) -> bool {
-        let mut tally = Tally::new(vec![fail_on.parse().expect("a --fail-on")]);
-        findings
-            .iter()
-            .for_each(|finding| tally.handle_finding(finding));
-        tally.is_reached()
+    fn denied(fail_on: &str, findings: &[Finding]) -> bool {
+        let fail_on = vec![fail_on.parse().expect("a --fail-on")];
+        let mut inspection = Inspection::new(Policy::silent().with_fail_on(fail_on));
+        for finding in findings {
+            inspection.handle_output(&Output::Derived(verdict::Output::Finding(finding.clone())));
+        }
+        inspection.conclude().denied > 0
     }
 
     #[test]
     fn a_finding_reaches_its_own_level_and_those_below() {
         let found = [finding(1, Severity::Warning, None)];
-        assert!(tally("info", &found) && tally("warning", &found) && !tally("error", &found));
-        assert!(tally("possible", &found) && tally("probable", &found));
-        assert!(!tally("confirmed", &found));
-        assert!(tally("abandoned-call", &found) && !tally("stdout-noise", &found));
+        assert!(denied("info", &found) && denied("warning", &found) && !denied("error", &found));
+        assert!(denied("possible", &found) && denied("probable", &found));
+        assert!(!denied("confirmed", &found));
+        assert!(denied("abandoned-call", &found) && !denied("stdout-noise", &found));
     }
 
     #[test]
@@ -132,12 +98,12 @@ mod tests {
             finding(1, Severity::Error, None),
             finding(2, Severity::Info, Some(1)),
         ];
-        assert!(!tally("error", &milder));
+        assert!(!denied("error", &milder));
         let worse = [
             finding(1, Severity::Info, None),
             finding(2, Severity::Error, Some(1)),
         ];
-        assert!(tally("error", &worse));
+        assert!(denied("error", &worse));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::text::observed;
+use super::observed;
 use crate::capture::Pid;
 use crate::session::{Event, Party};
 
@@ -46,6 +46,12 @@ impl Names {
             Some(name) => format!("{name}[{pid}]"),
             None => format!("pid {pid}"),
         }
+    }
+
+    /// The program of a side of a connection, where it is known.
+    pub(crate) fn program_of(&self, party: &Party) -> Option<String> {
+        let known = self.by_pid.get(&party.pid).cloned();
+        known.or_else(|| party.exe.as_deref().map(|exe| observed(base(exe), LIMIT)))
     }
 
     /// As [`Self::of`], for a side of a connection.

@@ -1,0 +1,82 @@
+//! A log judged anew from its beginning to its end, for the subcommands that only look at it.
+
+use std::path::{Path, PathBuf};
+
+use super::{LogError, LogFile, SettingsArgs};
+use crate::capture::Timestamp;
+use crate::pipeline::{Output, Pipeline};
+use crate::record::Header;
+use crate::session;
+
+/// A log that has been read to where it can be read.
+pub(super) struct Judged {
+    /// The line that was not written to its end.
+    pub(super) cut: Option<u64>,
+    /// Why it cannot be read on. What came before is judged.
+    pub(super) damage: Option<LogError>,
+}
+
+impl Judged {
+    /// What of the log could not be judged, in a sentence.
+    pub(super) fn shortfall(&self, path: &Path) -> Option<String> {
+        self.cut
+            .map(|line| format!("{}: line {line} is cut; the rest is judged", path.display()))
+    }
+}
+
+/// Judges a log, by the settings in it unless others are given. All that comes out, the summary
+/// last, goes to `take`.
+///
+/// # Errors
+/// Where it cannot be opened or is no log.
+pub(super) fn judge(
+    path: &Path,
+    settings: &SettingsArgs,
+    take: impl FnMut(&Output),
+) -> Result<Judged, LogError> {
+    let (log, header) = LogFile::open(path)?;
+    Ok(judge_open(log, header, settings, take))
+}
+
+/// As [`judge`], of a log that is open.
+pub(super) fn judge_open(
+    mut log: LogFile,
+    header: Header,
+    settings: &SettingsArgs,
+    mut take: impl FnMut(&Output),
+) -> Judged {
+    let settings = settings.apply(header.settings.unwrap_or_default());
+    let mut pipeline = Pipeline::new(session::Settings::default(), settings);
+    let mut drain = |pipeline: &mut Pipeline| {
+        while let Some(output) = pipeline.poll_output() {
+            take(&output);
+        }
+    };
+    let mut end = Timestamp::ZERO;
+    let damage = loop {
+        let record = match log.next_record() {
+            Ok(Some(record)) => record,
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        };
+        end = end.max(record.t());
+        if let Some(observed) = record.into_observed() {
+            pipeline.handle_observed(observed);
+            drain(&mut pipeline);
+        }
+    };
+    pipeline.finish(end);
+    drain(&mut pipeline);
+    Judged {
+        cut: log.cut(),
+        damage,
+    }
+}
+
+/// How a log is called; `-` is stdin.
+pub(super) fn name(path: &Path) -> PathBuf {
+    match path.as_os_str() == "-" {
+        true => "stdin".into(),
+        false => path.into(),
+    }
+}
