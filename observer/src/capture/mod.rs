@@ -11,6 +11,8 @@ mod event;
 mod keys;
 #[cfg(target_os = "linux")]
 pub mod proc;
+#[cfg(target_os = "linux")]
+pub mod ptrace;
 pub mod relay;
 #[cfg(target_os = "linux")]
 pub mod spawn;

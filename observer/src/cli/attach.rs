@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::capture::{Capture, CaptureArgs, header};
+use super::backend::Ready;
+use super::capture::CaptureArgs;
 use super::live::{Finished, Live};
 use super::signals::{self, Signals};
 use super::{Exit, Failure, Job, OutputArgs, Outputs, SettingsArgs, say};
-use crate::capture::ebpf::{self, Probe};
-use crate::capture::proc::{Process, Snapshot};
+use crate::capture::proc::{self, Process, Snapshot};
 use crate::capture::{Captured, Pid};
 use crate::record::Scope;
 use crate::session;
@@ -41,9 +41,9 @@ impl Attach {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let roots = find(&self.targets, &Snapshot::take()?)?;
         let (runtime, signals) = prepare()?;
-        let (probe, snapshot, scope) = self.join(&roots)?;
+        let (ready, snapshot, scope) = self.join(&roots)?;
         let outputs = self.output.open(Job::Live)?;
-        let events = snapshot.events(&scope, probe.clock().now());
+        let events = snapshot.events(&scope, ready.clock().now());
         if !self.output.is_quiet() {
             say(format_args!(
                 "watching {}; Ctrl-C ends",
@@ -51,37 +51,53 @@ impl Attach {
             ));
         }
         let settings = self.settings.apply(verdict::Settings::default());
-        let header = header(
+        let header = ready.header(
             Scope::Attach {
                 pids: scope.into_iter().collect(),
             },
             settings,
         );
-        let live = begin(probe, outputs, header, self.capture.session(), events)?;
+        let live = begin(ready, outputs, header, self.capture.session(), events)?;
         let finished = runtime.block_on(until_told_to_end(live, signals, End::WithProcesses))?;
         conclude(finished, self.output.verbosity())
     }
 
     /// Watches first and looks then, until nobody is found who is not watched: whoever is started
     /// meanwhile is started by one that is.
-    fn join(&self, roots: &BTreeSet<Pid>) -> Result<(Probe, Snapshot, BTreeSet<Pid>), Failure> {
-        let mut scope = Snapshot::take()?.scope(roots);
-        let pids = ebpf::Scope::Pids(scope.iter().copied().collect());
-        let mut probe = self.capture.load(pids, self.output.verbosity())?;
+    fn join(&self, roots: &BTreeSet<Pid>) -> Result<(Ready, Snapshot, BTreeSet<Pid>), Failure> {
+        let mut ready = self.capture.load(&self.output)?;
         let mut snapshot = Snapshot::take()?;
+        let (mut scope, mut refused) = (BTreeSet::new(), BTreeSet::new());
         for _ in 0..ROUNDS {
-            let found = snapshot.scope(&scope);
-            let new: Vec<Pid> = found.difference(&scope).copied().collect();
-            scope = found;
+            let found = snapshot.scope(if scope.is_empty() { roots } else { &scope });
+            let known: BTreeSet<Pid> = scope.union(&refused).copied().collect();
+            let new: Vec<Pid> = found.difference(&known).copied().collect();
             if new.is_empty() {
                 break;
             }
             for pid in new {
-                probe.watch_pid(pid)?;
+                match ready.watch_pid(pid) {
+                    Ok(()) => drop(scope.insert(pid)),
+                    Err(failure) if roots.contains(&pid) => return Err(failure),
+                    Err(failure) => {
+                        refused.insert(pid);
+                        self.tell_refused(&snapshot, pid, &failure);
+                    }
+                }
             }
             snapshot = Snapshot::take()?;
         }
-        Ok((probe, snapshot, scope))
+        Ok((ready, snapshot, scope))
+    }
+
+    /// One that was found beside those that were asked for cannot be watched: what it does goes
+    /// by unseen.
+    fn tell_refused(&self, snapshot: &Snapshot, pid: Pid, failure: &Failure) {
+        let ended = proc::process(pid).is_none();
+        if !ended && !self.output.is_quiet() {
+            let name = names(snapshot, &BTreeSet::from([pid]));
+            say(format_args!("not watching {name}: {failure}"));
+        }
     }
 }
 
@@ -152,16 +168,13 @@ pub(super) fn prepare() -> Result<(tokio::runtime::Runtime, Signals), Failure> {
 
 /// Begins an observation with what is known already.
 pub(super) fn begin(
-    probe: Probe,
+    ready: Ready,
     outputs: Outputs,
     header: crate::record::Header,
     session: session::Settings,
     known: Vec<Captured>,
 ) -> Result<Live, Failure> {
-    let capture = Capture::start(probe).map_err(|error| {
-        Failure::new(Exit::Failed, format_args!("cannot start a thread: {error}"))
-    })?;
-    let mut live = Live::begin(capture, outputs, header, session);
+    let mut live = Live::begin(ready.start()?, outputs, header, session);
     live.handle_events(known);
     Ok(live)
 }

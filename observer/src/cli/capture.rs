@@ -1,30 +1,28 @@
-//! The backend: its options, and the one place that chooses and starts it.
+//! The choice of a backend: the options, and what is taken where none is named.
 
-use std::io;
-use std::thread::{self, JoinHandle};
+use std::fmt;
 
-use tokio::sync::mpsc;
+use clap::ValueEnum;
 
+use super::backend::Ready;
 use super::size::parse_size;
-use super::{Exit, Failure, say};
-use crate::capture::ebpf::{self, Control, DEFAULT_RING, Handle, Options, Probe, ProbeError};
-use crate::capture::{Captured, Clock, Loss, StreamId};
-use crate::record::{Backend, Header, Payload, SCHEMA, Scope};
+use super::{Failure, OutputArgs, remedy, say};
+use crate::capture::Clock;
+use crate::capture::ebpf::{self, DEFAULT_RING, Options, Probe, ProbeError};
+use crate::capture::ptrace::Trace;
 use crate::session;
-use crate::verdict;
-
-/// How many batches may wait for the pipeline. Beyond it the ring fills, and the kernel counts
-/// what it then drops.
-const WAITING_BATCHES: usize = 8;
 
 /// Options of what is captured.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Capture")]
 pub(super) struct CaptureArgs {
+    /// What sees the bytes
+    #[arg(long, value_name = "BACKEND", value_enum, default_value_t)]
+    pub(super) backend: Choice,
     /// The ring buffer between kernel and observer: a power of two, at least 64KiB
     /// [default: 64MiB]
     ///
-    /// A larger one takes longer bursts without a gap.
+    /// A larger one takes longer bursts without a gap. ptrace needs none.
     #[arg(long, value_name = "SIZE", value_parser = parse_ring_size)]
     ring_size: Option<u32>,
     /// The longest line that is taken for a message; longer ones count as noise
@@ -33,18 +31,71 @@ pub(super) struct CaptureArgs {
     max_frame: Option<usize>,
 }
 
+/// What is to see the bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Choice {
+    /// eBPF where it is allowed, else ptrace
+    #[default]
+    Auto,
+    /// A probe in the kernel: needs root or its capabilities, and costs little
+    Ebpf,
+    /// By ptrace(2): needs no rights over your own processes, and slows them down
+    Ptrace,
+}
+
 impl CaptureArgs {
-    /// Loads the backend. From then on nothing of `scope` goes by unseen. With a verbosity of 2
-    /// the probe's own diagnostics are shown.
+    /// Gets the backend ready, which watches nobody yet. Says which one it is where the user
+    /// might expect the other.
     ///
     /// # Errors
     ///
     /// Where nothing can be captured here, with the remedy.
-    pub(super) fn load(&self, scope: ebpf::Scope, verbosity: u8) -> Result<Probe, Failure> {
+    pub(super) fn load(&self, output: &OutputArgs) -> Result<Ready, Failure> {
+        let refused = match self.backend {
+            Choice::Ptrace => return trace(),
+            Choice::Ebpf => return self.probe(nobody(), output),
+            Choice::Auto => match self.try_probe(nobody(), output) {
+                Ok(probe) => {
+                    if output.verbosity() > 0 {
+                        say("capturing with eBPF, which is allowed here");
+                    }
+                    return Ok(Ready::probe(probe));
+                }
+                // No other backend is what was asked for then.
+                Err(error @ ProbeError::RingSize(_)) => return Err(error.into()),
+                Err(error) => error,
+            },
+        };
+        let ready = trace()?;
+        if !output.is_quiet() {
+            say(Instead(&refused));
+        }
+        Ok(ready)
+    }
+
+    /// Gets the one backend ready that can watch a whole machine.
+    ///
+    /// # Errors
+    ///
+    /// Where that cannot be done here, or another one was asked for.
+    pub(super) fn load_for_all(&self, output: &OutputArgs) -> Result<Ready, Failure> {
+        if self.backend == Choice::Ptrace {
+            return Err(remedy::only_attached());
+        }
+        self.probe(ebpf::Scope::Machine, output)
+            .map_err(remedy::or_attach)
+    }
+
+    fn probe(&self, scope: ebpf::Scope, output: &OutputArgs) -> Result<Ready, Failure> {
+        Ok(Ready::probe(self.try_probe(scope, output)?))
+    }
+
+    /// With a verbosity of 2 the probe's own diagnostics are shown.
+    fn try_probe(&self, scope: ebpf::Scope, output: &OutputArgs) -> Result<Probe, ProbeError> {
         let mut options = Options::new(scope);
         options.ring_bytes = self.ring_bytes();
-        options.log = (verbosity >= 2).then_some(show as fn(&str));
-        Ok(Probe::load(&options)?)
+        options.log = (output.verbosity() >= 2).then_some(show as fn(&str));
+        Probe::load(&options)
     }
 
     /// The ring buffer's size.
@@ -60,6 +111,33 @@ impl CaptureArgs {
     }
 }
 
+/// The scope of a probe that is told later whom to watch.
+fn nobody() -> ebpf::Scope {
+    ebpf::Scope::Pids(Vec::new())
+}
+
+/// The backend that needs no rights.
+///
+/// # Errors
+///
+/// Where no thread can be made.
+pub(super) fn trace() -> Result<Ready, Failure> {
+    Ok(Ready::trace(Trace::start(Clock::start())?))
+}
+
+/// Which backend is taken in the other's place, and why, in one line.
+struct Instead<'a>(&'a ProbeError);
+
+impl fmt::Display for Instead<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "capturing with ptrace, as eBPF is not allowed here: {}",
+            remedy::with_causes(self.0)
+        )
+    }
+}
+
 fn show(diagnostic: &str) {
     say(diagnostic);
 }
@@ -70,105 +148,4 @@ fn parse_ring_size(text: &str) -> Result<u32, String> {
         .ok()
         .filter(|size| size.is_power_of_two() && *size >= ebpf::SMALLEST_RING)
         .ok_or_else(|| "give a power of two from 64KiB to 2GiB, such as 16MiB".into())
-}
-
-/// A log's first line for a capture that has just begun.
-pub(super) fn header(scope: Scope, settings: verdict::Settings) -> Header {
-    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok();
-    Header {
-        t: crate::capture::Timestamp::ZERO,
-        schema: SCHEMA.into(),
-        observer: env!("CARGO_PKG_VERSION").into(),
-        started: format!("{:.9}", jiff::Timestamp::now()),
-        backend: Backend::Ebpf,
-        hooks: Probe::hooks()
-            .map(|hook| format!("raw_tracepoint/{hook}"))
-            .collect(),
-        platform: Some(format!(
-            "{}-{}",
-            std::env::consts::OS,
-            std::env::consts::ARCH
-        )),
-        kernel: kernel.map(|release| release.trim().to_owned()),
-        payload: Payload::Full,
-        scope: Some(scope),
-        settings: Some(settings),
-        part: None,
-    }
-}
-
-/// A backend at work on its own thread. Dropping it ends it.
-#[derive(Debug)]
-pub(super) struct Capture {
-    events: mpsc::Receiver<Vec<Captured>>,
-    handle: Handle,
-    clock: Clock,
-    reader: JoinHandle<Result<Loss, ProbeError>>,
-}
-
-impl Capture {
-    /// Starts to deliver.
-    ///
-    /// # Errors
-    ///
-    /// Where no thread can be made.
-    pub(super) fn start(probe: Probe) -> io::Result<Self> {
-        let (sender, events) = mpsc::channel(WAITING_BATCHES);
-        let (handle, clock) = (probe.handle(), probe.clock());
-        let reader = thread::Builder::new()
-            .name("probe".into())
-            .spawn(move || probe.run(sender))?;
-        Ok(Self {
-            events,
-            handle,
-            clock,
-            reader,
-        })
-    }
-
-    /// The next events; `None` once the backend has ended. Nothing is lost where the future is
-    /// dropped.
-    pub(super) async fn next(&mut self) -> Option<Vec<Captured>> {
-        self.events.recv().await
-    }
-
-    /// Whether more events wait already.
-    pub(super) fn has_waiting(&self) -> bool {
-        !self.events.is_empty()
-    }
-
-    /// The zero of all timestamps.
-    pub(super) fn clock(&self) -> Clock {
-        self.clock
-    }
-
-    /// The stream is no MCP.
-    pub(super) fn give_up(&self, stream: StreamId) {
-        self.handle.send(Control::GiveUp(stream));
-    }
-
-    /// The stream is over.
-    pub(super) fn forget(&self, stream: StreamId) {
-        self.handle.send(Control::Forget(stream));
-    }
-
-    /// Asks it to detach, and to deliver what is left.
-    pub(super) fn stop(&self) {
-        self.handle.stop();
-    }
-
-    /// Waits until it has ended; what it has delivered by then must have been taken.
-    ///
-    /// # Errors
-    ///
-    /// Why it ended of its own accord.
-    pub(super) fn join(self) -> Result<Loss, Failure> {
-        match self.reader.join() {
-            Ok(result) => Ok(result?),
-            Err(_) => Err(Failure::new(
-                Exit::Failed,
-                "the thread that captures panicked",
-            )),
-        }
-    }
 }

@@ -12,11 +12,12 @@ use nix::sys::signal::{Signal, raise};
 use tokio::runtime::Runtime;
 use tokio::time::{Instant, sleep_until};
 
-use super::capture::{Capture, CaptureArgs, header};
+use super::backend::Ready;
+use super::capture::CaptureArgs;
 use super::live::{Finished, Live, seen};
 use super::signals::{self, Received, SignalStream, Signals};
-use super::{Exit, Failure, Outputs, say};
-use crate::capture::ebpf::{Probe, Scope};
+use super::{Exit, Failure, OutputArgs, Outputs, say};
+use crate::capture::ptrace::ChildChanges;
 use crate::capture::spawn::{Child, ChildChange, Owner, Paused};
 use crate::capture::{Fate, Pid, proc};
 use crate::record;
@@ -32,8 +33,6 @@ pub(super) struct Command {
     pub(super) linger: Duration,
     /// How to capture.
     pub(super) capture: CaptureArgs,
-    /// How often `-v` was given.
-    pub(super) verbosity: u8,
     /// How to judge.
     pub(super) settings: verdict::Settings,
 }
@@ -52,7 +51,7 @@ impl Command {
     /// # Errors
     ///
     /// Where nothing can be captured here.
-    pub(super) fn load(self) -> Result<Loaded, Failure> {
+    pub(super) fn load(self, output: &OutputArgs) -> Result<Loaded, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
@@ -60,12 +59,12 @@ impl Command {
         // Before any thread is made, which would get the signals instead.
         let signals = Signals::hold(&signals::OF_A_COMMAND)
             .map_err(|error| system("hold signals back", &error))?;
-        let probe = self.capture.load(Scope::Pids(Vec::new()), self.verbosity)?;
+        let ready = self.capture.load(output)?;
         Ok(Loaded {
             command: self,
             runtime,
             signals,
-            probe,
+            ready,
         })
     }
 }
@@ -75,7 +74,7 @@ pub(super) struct Loaded {
     command: Command,
     runtime: Runtime,
     signals: Signals,
-    probe: Probe,
+    ready: Ready,
 }
 
 impl Loaded {
@@ -89,7 +88,7 @@ impl Loaded {
             command,
             runtime,
             signals,
-            mut probe,
+            mut ready,
         } = self;
         let (program, arguments) = command.words.split_first().ok_or_else(no_command)?;
         let inherited = signals.inherited().clone();
@@ -103,8 +102,7 @@ impl Loaded {
             inherited,
             streams,
         )?;
-        probe.watch_pid(paused.pid())?;
-        let capture = Capture::start(probe).map_err(|error| system("start a thread", &error))?;
+        let changes = ready.watch_child(paused.pid())?;
         let words = command
             .words
             .iter()
@@ -112,16 +110,22 @@ impl Loaded {
         let scope = record::Scope::Run {
             command: words.collect(),
         };
-        let header = header(scope, command.settings);
-        let mut live = Live::begin(capture, outputs, header, command.capture.session());
+        let header = ready.header(scope, command.settings);
+        let session = command.capture.session();
+        let mut live = Live::begin(ready.start()?, outputs, header, session);
         announce(&mut live, paused.pid());
         let child = paused.release()?;
         runtime.block_on(async {
-            let signals = signals
+            let mut signals = signals
                 .listen()
+                .map_err(|error| system("await signals", &error))?;
+            // The tracer tells of the child's end, and nobody else may ask for it.
+            signals
+                .await_children(changes.is_none())
                 .map_err(|error| system("await signals", &error))?;
             Watched {
                 child,
+                changes,
                 live,
                 signals,
                 linger: command.linger,
@@ -154,6 +158,7 @@ fn no_command() -> Failure {
 /// A running command, and the observation of it.
 struct Watched {
     child: Child,
+    changes: Option<ChildChanges>,
     live: Live,
     signals: SignalStream,
     linger: Duration,
@@ -185,6 +190,11 @@ impl Watched {
                 received = self.signals.next() => {
                     let received = received.map_err(|error| system("await signals", &error))?;
                     if let Some(fate) = self.handle_signal(received)? {
+                        return Ok(fate);
+                    }
+                }
+                change = next_change(&mut self.changes) => {
+                    if let Some(fate) = self.handle_traced(change)? {
                         return Ok(fate);
                     }
                 }
@@ -229,11 +239,7 @@ impl Watched {
                 .child
                 .poll()
                 .map_err(|error| system("wait for the command", &error))?;
-            match change {
-                ChildChange::Ended(fate) => return Ok(Some(fate)),
-                ChildChange::Stopped => self.stop_as_well(),
-                ChildChange::None => {}
-            }
+            return Ok(self.handle_change(change));
         } else if received
             .sender
             .is_some_and(|sender| !self.live.alive().contains(&sender))
@@ -243,6 +249,28 @@ impl Watched {
             self.child.signal(received.signal);
         }
         Ok(None)
+    }
+
+    /// What the tracer tells of the command; `None` where it has ended early. Then the command is
+    /// an ordinary child again.
+    fn handle_traced(&mut self, change: Option<ChildChange>) -> Result<Option<Fate>, Failure> {
+        if let Some(change) = change {
+            return Ok(self.handle_change(change));
+        }
+        self.changes = None;
+        self.signals
+            .await_children(true)
+            .map_err(|error| system("await signals", &error))?;
+        Ok(None)
+    }
+
+    fn handle_change(&self, change: ChildChange) -> Option<Fate> {
+        match change {
+            ChildChange::Ended(fate) => return Some(fate),
+            ChildChange::Stopped => self.stop_as_well(),
+            ChildChange::None => {}
+        }
+        None
     }
 
     /// The shell waits for us, and must learn that its job was stopped. When it resumes us, we
@@ -262,6 +290,14 @@ impl Watched {
             Some(format!("{name}[{pid}]"))
         };
         self.live.alive().iter().filter_map(name).collect()
+    }
+}
+
+/// The next change that the tracer tells of; never, where there is none.
+async fn next_change(changes: &mut Option<ChildChanges>) -> Option<ChildChange> {
+    match changes {
+        Some(changes) => changes.next().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -31,6 +31,16 @@ impl Failure {
         }
     }
 
+    /// Says what else could be done.
+    #[must_use]
+    pub fn or(self, alternative: &str) -> Self {
+        let remedy = match &self.remedy {
+            Some(remedy) => format!("{remedy}; or {alternative}"),
+            None => alternative.to_owned(),
+        };
+        self.with_remedy(remedy)
+    }
+
     /// Another exit code for the same failure: `run` has its own.
     #[must_use]
     pub fn with_exit(self, exit: Exit) -> Self {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::capture::Capture;
+use super::backend::Capture;
 use super::{Failure, Outputs, say};
 use crate::capture::{
     CaptureEvent, Captured, Clock, Loss, Pid, ProcessChange, ProcessEvent, Timestamp,
@@ -202,7 +202,7 @@ impl Finished {
         match &self.captured {
             Err(failure) => say(format_args!("observing ended early: {failure}")),
             Ok(loss) if verbosity >= 2 => say(format_args!(
-                "the probe saw {} bytes and handed over {}; {} were lost to a full ring, {} could \
+                "the capture saw {} bytes and handed over {}; {} were lost to a full ring, {} could \
                  not be read, {} were not wanted; {} other events were lost",
                 loss.seen,
                 loss.submitted,

@@ -6,6 +6,8 @@
 #[cfg(target_os = "linux")]
 mod attach;
 #[cfg(target_os = "linux")]
+mod backend;
+#[cfg(target_os = "linux")]
 mod capture;
 mod check;
 #[cfg(target_os = "linux")]

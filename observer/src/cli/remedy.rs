@@ -6,6 +6,7 @@ use std::io;
 use super::{Exit, Failure};
 use crate::capture::ebpf::{OLDEST_KERNEL, ProbeError};
 use crate::capture::proc::ProcError;
+use crate::capture::ptrace::{Refusal, TraceError};
 use crate::capture::spawn::SpawnError;
 
 /// What the probe's user can do.
@@ -52,6 +53,47 @@ pub(super) fn permission() -> String {
     )
 }
 
+/// What somebody can do whose process cannot be traced.
+pub(super) fn of_refusal(refusal: Refusal) -> Option<String> {
+    Some(match refusal {
+        Refusal::Gone | Refusal::Own | Refusal::KernelThread => return None,
+        Refusal::Traced(tracer) => format!(
+            "a process has one tracer at a time: end process {tracer}, or use --backend ebpf as root"
+        ),
+        Refusal::OtherUser { .. } | Refusal::Protected => permission(),
+        Refusal::YamaChildrenOnly => format!(
+            "start it with observer run; or let your processes be attached to until the next boot: \
+             sudo sysctl kernel.yama.ptrace_scope=0; or {}",
+            permission()
+        ),
+        Refusal::YamaAdminOnly => format!(
+            "let processes be traced until the next boot: sudo sysctl kernel.yama.ptrace_scope=1 \
+             (0 for attach); or {}",
+            permission()
+        ),
+        Refusal::YamaNobody => "set kernel.yama.ptrace_scope to 1 in /etc/sysctl.d and boot: a \
+             kernel that runs does not go back from 3; or use --backend ebpf as root"
+            .into(),
+        Refusal::Unknown => "allow ptrace(2): of a container, by --cap-add=SYS_PTRACE; see \
+             whether a security module forbids it"
+            .into(),
+    })
+}
+
+/// `watch` was asked to do what only the probe can.
+pub(super) fn only_attached() -> Failure {
+    Failure::new(
+        Exit::CannotCapture,
+        "ptrace cannot watch a whole machine, only processes that it is told of",
+    )
+    .with_remedy("name them: observer attach PID|NAME; or leave out --backend, as root")
+}
+
+/// What `watch` cannot do without rights, `attach` can for some processes.
+pub(super) fn or_attach(failure: Failure) -> Failure {
+    failure.or("watch your own processes without rights: observer attach PID|NAME")
+}
+
 /// A word as a shell wants it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
@@ -83,6 +125,16 @@ impl From<ProbeError> for Failure {
             Self::new(Exit::CannotCapture, with_causes(&error)),
             of_probe(&error),
         )
+    }
+}
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Self {
+        let remedy = match &error {
+            TraceError::Seize { refusal, .. } => of_refusal(*refusal),
+            TraceError::Thread(_) | TraceError::Ended => None,
+        };
+        with_remedy(Self::new(Exit::CannotCapture, error), remedy)
     }
 }
 

@@ -49,14 +49,13 @@ impl Run {
             owner: owner(self.user.as_deref())?,
             linger: self.linger,
             capture: self.capture,
-            verbosity: self.output.verbosity(),
             settings: self.settings.apply(verdict::Settings::default()),
         };
         let of_run = |failure: Failure| match failure.exit() {
             Exit::NotFound | Exit::CannotInvoke => failure,
             _ => failure.with_exit(Exit::ObserverFailed),
         };
-        let loaded = command.load().map_err(of_run)?;
+        let loaded = command.load(&self.output).map_err(of_run)?;
         let outputs = self.output.open(Job::Run)?;
         let ended = loaded.observe(outputs).map_err(of_run)?;
         ended.finished.report(self.output.verbosity());

@@ -41,6 +41,7 @@ pub(super) struct Received {
 #[derive(Debug)]
 pub(super) struct Signals {
     fd: SignalFd,
+    set: SigSet,
     inherited: InheritedSignals,
 }
 
@@ -65,7 +66,7 @@ impl Signals {
         }
         set.thread_block()?;
         let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        Ok(Self { fd, inherited })
+        Ok(Self { fd, set, inherited })
     }
 
     /// What the signals were before.
@@ -81,19 +82,39 @@ impl Signals {
     pub(super) fn listen(self) -> io::Result<SignalStream> {
         // SAFETY: the descriptor is the value's own, which keeps it open and never changes it.
         let registered = unsafe { AsyncFd::register_with_interest(self.fd, Interest::READABLE) };
-        Ok(SignalStream(registered?))
+        Ok(SignalStream {
+            fd: registered?,
+            set: self.set,
+        })
     }
 }
 
 /// Signals as they come.
 #[derive(Debug)]
-pub(super) struct SignalStream(AsyncFd<SignalFd>);
+pub(super) struct SignalStream {
+    fd: AsyncFd<SignalFd>,
+    set: SigSet,
+}
 
 impl SignalStream {
+    /// Whether SIGCHLD is among the signals, where it was held back. What came meanwhile comes
+    /// then.
+    ///
+    /// # Errors
+    ///
+    /// What the system says to it.
+    pub(super) fn await_children(&mut self, wanted: bool) -> io::Result<()> {
+        let mut set = self.set;
+        if !wanted {
+            set.remove(Signal::SIGCHLD);
+        }
+        Ok(self.fd.get_mut().set_mask(&set)?)
+    }
+
     /// The next signal. Nothing is lost where the future is dropped.
     pub(super) async fn next(&mut self) -> io::Result<Received> {
         loop {
-            let mut ready = self.0.readable().await?;
+            let mut ready = self.fd.readable().await?;
             match ready.get_inner().read_signal()? {
                 Some(info) => {
                     if let Some(received) = received(&info) {

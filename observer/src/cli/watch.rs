@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use super::attach::{End, begin, conclude, prepare, until_told_to_end};
-use super::capture::{CaptureArgs, header};
+use super::capture::CaptureArgs;
 use super::{Exit, Failure, Job, OutputArgs, SettingsArgs, relay, say};
-use crate::capture::ebpf;
 use crate::capture::proc::Snapshot;
 use crate::record::Scope;
 use crate::session::Visibility;
@@ -15,7 +14,8 @@ use crate::verdict;
 ///
 /// Finds hosts and servers by what they say, also those that run already. Ends with Ctrl-C.
 /// Every system call of the machine passes the probe, which costs each of them some hundred
-/// nanoseconds meanwhile; attach and run cost the same, and look at fewer processes.
+/// nanoseconds meanwhile; attach and run cost the same, and look at fewer processes. Only eBPF
+/// can do it: ptrace watches processes one by one, and only your own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   sudo observer watch
@@ -46,25 +46,18 @@ impl Watch {
 
     fn watch_machine(self) -> Result<Exit, Failure> {
         let (runtime, signals) = prepare()?;
-        let probe = self
-            .capture
-            .load(ebpf::Scope::Machine, self.output.verbosity())?;
+        let ready = self.capture.load_for_all(&self.output)?;
         let outputs = self.output.open(Job::Live)?;
         let snapshot = Snapshot::take()?;
-        let events = snapshot.events(&snapshot.pids(), probe.clock().now());
+        let events = snapshot.events(&snapshot.pids(), ready.clock().now());
         if !self.output.is_quiet() {
             say("watching the whole machine for MCP over stdio; Ctrl-C ends");
         }
         let mut session = self.capture.session();
         session.processes = Visibility::Connected;
         let settings = self.settings.apply(verdict::Settings::default());
-        let live = begin(
-            probe,
-            outputs,
-            header(Scope::Watch, settings),
-            session,
-            events,
-        )?;
+        let header = ready.header(Scope::Watch, settings);
+        let live = begin(ready, outputs, header, session, events)?;
         let finished = runtime.block_on(until_told_to_end(live, signals, End::Never))?;
         conclude(finished, self.output.verbosity())
     }

@@ -1,7 +1,8 @@
 //! The commands that observe, as a user calls them: real processes, the real kernel.
 //!
-//! Needs root (or `CAP_BPF` and `CAP_PERFMON`) and a kernel that lets BPF in. Elsewhere each test says
-//! `skipped: reason` on stderr and passes; with `OBSERVER_REQUIRE_KERNEL=1` it fails instead.
+//! What `run` does is held against each backend: ptrace everywhere, and eBPF where it is allowed. All
+//! else needs root (or `CAP_BPF` and `CAP_PERFMON`) and a kernel that lets BPF in. Elsewhere each test
+//! says `skipped: reason` on stderr and passes; with `OBSERVER_REQUIRE_KERNEL=1` it fails instead.
 #![cfg(target_os = "linux")]
 #![expect(
     clippy::unwrap_used,
@@ -16,7 +17,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
-use observer::{Observer, can_capture, log};
+use observer::{Observer, backends, can_capture, log};
 use serde_json::json;
 
 /// A server that speaks MCP and takes five seconds for its only tool.
@@ -30,30 +31,26 @@ fn initialize(id: &str) -> String {
 
 #[test]
 fn a_command_keeps_its_status_and_its_streams() {
-    if !can_capture() {
-        return;
+    for backend in backends() {
+        let run = |script| Observer::new(&["run", "-q", "--backend", backend, "sh", "-c", script]);
+        let output = run("read line; echo \"out $line\"; echo err >&2; exit 7")
+            .input("in\n")
+            .output();
+        assert_eq!(output.status, Some(7), "{backend}");
+        assert_eq!(output.stdout, "out in\n", "{backend}");
+        assert!(output.stderr.starts_with("err\n"), "{}", output.stderr);
+        assert_eq!(run("kill -TERM $$").output().status, Some(128 + 15));
     }
-    let script = "read line; echo \"out $line\"; echo err >&2; exit 7";
-    let output = Observer::new(&["run", "--quiet", "--", "sh", "-c", script])
-        .input("in\n")
-        .output();
-    assert_eq!(output.status, Some(7));
-    assert_eq!(output.stdout, "out in\n");
-    assert!(output.stderr.starts_with("err\n"), "{}", output.stderr);
-
-    let killed = Observer::new(&["run", "--quiet", "--", "sh", "-c", "kill -TERM $$"]).output();
-    assert_eq!(killed.status, Some(128 + 15));
 }
 
 #[test]
 fn a_command_that_cannot_run_has_the_codes_of_env() {
-    if !can_capture() {
-        return;
-    }
-    for (command, status) in [("/nonexistent", 127), ("no-such-command", 127), ("/", 126)] {
-        let output = Observer::new(&["run", "--", command]).output();
-        assert_eq!(output.status, Some(status), "{command}");
-        assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
+    for backend in backends() {
+        for (command, status) in [("/nonexistent", 127), ("no-such-command", 127), ("/", 126)] {
+            let output = Observer::new(&["run", "--backend", backend, "--", command]).output();
+            assert_eq!(output.status, Some(status), "{backend} {command}");
+            assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
+        }
     }
     let unwritable = Observer::new(&["run", "--log", "/nonexistent/log", "--", "true"]).output();
     assert_eq!(unwritable.status, Some(125));
@@ -61,29 +58,24 @@ fn a_command_that_cannot_run_has_the_codes_of_env() {
 
 #[test]
 fn a_signal_to_the_observer_is_one_to_the_command() {
-    if !can_capture() {
-        return;
-    }
     let script = "trap 'exit 5' TERM; echo ready; while :; do sleep 0.05; done";
-    let mut running = Observer::new(&["run", "--quiet", "--", "sh", "-c", script]).start();
-    assert_eq!(running.line(), "ready");
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.finish().status, Some(5));
+    for backend in backends() {
+        let run = ["run", "--quiet", "--backend", backend, "sh", "-c", script];
+        let mut running = Observer::new(&run).start();
+        assert_eq!(running.line(), "ready", "{backend}");
+        running.signal(Signal::SIGTERM);
+        assert_eq!(running.finish().status, Some(5), "{backend}");
+    }
 }
 
 #[test]
 fn signals_that_were_ignored_stay_so_and_hide_no_end() {
-    if !can_capture() {
-        return;
-    }
-    let command = ["awk", "/^SigIgn/ { print $2 }", "/proc/self/status"];
     let bit = |signal| 1 << (signal as u64 - 1);
-    let ignoring = ["--ignore-signal=CHLD", "--ignore-signal=INT"];
-    let observer = [env!("CARGO_BIN_EXE_observer"), "run", "--quiet", "--"];
-    let [plain, observed] = [&[][..], &observer].map(|observer| {
-        let words = ignoring.iter().chain(observer).chain(&command);
+    let ignored = |observer: &[&str]| {
         let output = Command::new("env")
-            .args(words)
+            .args(["--ignore-signal=CHLD", "--ignore-signal=INT"])
+            .args(observer)
+            .args(["awk", "/^SigIgn/ { print $2 }", "/proc/self/status"])
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -92,34 +84,39 @@ fn signals_that_were_ignored_stay_so_and_hide_no_end() {
         let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
         // Rust's own start changes SIGPIPE, and above the standard signals are the C library's.
         ignored & 0x7fff_ffff & !bit(Signal::SIGPIPE)
-    });
-    assert_eq!(plain, observed);
+    };
+    let plain = ignored(&[]);
     assert_eq!(plain & bit(Signal::SIGCHLD), bit(Signal::SIGCHLD));
+    for backend in backends() {
+        let observer = env!("CARGO_BIN_EXE_observer");
+        let observed = ignored(&[observer, "run", "--quiet", "--backend", backend, "--"]);
+        assert_eq!(plain, observed, "{backend}");
+    }
 }
 
 #[test]
 fn what_a_command_leaves_running_is_named_and_not_waited_for() {
-    if !can_capture() {
-        return;
-    }
     let script = "sleep 60 >/dev/null 2>&1 & echo $!; exit 3";
-    let mut running =
-        Observer::new(&["run", "--linger", "100ms", "--", "sh", "-c", script]).start();
-    let left = running.line();
-    let output = running.finish();
-    nix::sys::signal::kill(
-        nix::unistd::Pid::from_raw(left.parse().unwrap()),
-        Signal::SIGKILL,
-    )
-    .unwrap();
-    assert_eq!(output.status, Some(3));
-    assert!(
-        output
-            .stderr
-            .contains(&format!("running still: sleep[{left}]")),
-        "{}",
-        output.stderr
-    );
+    for backend in backends() {
+        let backend = format!("--backend={backend}");
+        let run = ["run", "--linger=100ms", &backend, "sh", "-c", script];
+        let mut running = Observer::new(&run).start();
+        let left = running.line();
+        let output = running.finish();
+        nix::sys::signal::kill(
+            nix::unistd::Pid::from_raw(left.parse().unwrap()),
+            Signal::SIGKILL,
+        )
+        .unwrap();
+        assert_eq!(output.status, Some(3), "{backend}");
+        assert!(
+            output
+                .stderr
+                .contains(&format!("running still: sleep[{left}]")),
+            "{}",
+            output.stderr
+        );
+    }
 }
 
 #[test]
@@ -271,20 +268,46 @@ fn without_rights_each_command_says_what_to_do() {
     };
     for (args, status) in [
         (&["watch"][..], 4),
-        (&["demo"], 4),
-        (&["attach", "1"], 4),
-        (&["run", "--", "true"], 125),
+        (&["demo", "--backend", "ebpf"], 4),
+        (&["attach", "1", "--backend", "ebpf"], 4),
+        (&["attach", "1", "--backend", "ptrace"], 4),
+        (&["run", "--backend", "ebpf", "--", "true"], 125),
     ] {
         let output = unprivileged.call(args);
         assert_eq!(output.status, Some(status), "{args:?}: {}", output.stderr);
         assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
         assert!(output.stderr.contains("sudo "), "{}", output.stderr);
     }
-    let doctor = unprivileged.call(&["doctor"]);
+    let doctor = unprivileged.call(&["doctor", "--backend", "ebpf"]);
     assert_eq!(doctor.status, Some(4));
     assert!(
         doctor.stdout.contains("remedy: run it as root"),
         "{}",
         doctor.stdout
     );
+}
+
+#[test]
+fn without_rights_ptrace_is_taken_and_said_to_be() {
+    let Some(unprivileged) = observer::for_nobody() else {
+        println!("skipped: needs root to become another user");
+        return;
+    };
+    let output = unprivileged.call(&["run", "--", "sh", "-c", "exit 6"]);
+    assert_eq!(output.status, Some(6), "{}", output.stderr);
+    let said = output.stderr.lines().next().unwrap();
+    assert!(said.contains("capturing with ptrace"), "{said}");
+    assert!(said.contains("lacks CAP_BPF and CAP_PERFMON"), "{said}");
+
+    let demo = unprivileged.call(&["demo", "--quiet"]);
+    assert_eq!(demo.status, Some(0), "{}", demo.stderr);
+    assert!(demo.stdout.contains("abandoned-call"), "{}", demo.stdout);
+    let doctor = unprivileged.call(&["doctor"]);
+    assert_eq!(doctor.status, Some(0), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("with ptrace"), "{}", doctor.stdout);
+
+    // The whole machine is none of its business, whoever asks.
+    let watch = Observer::new(&["watch", "--backend", "ptrace"]).output();
+    assert_eq!(watch.status, Some(4));
+    assert!(watch.stderr.contains("observer attach"), "{}", watch.stderr);
 }

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 /// Whether a probe can be loaded here; says so where it cannot.
 pub(crate) fn can_capture() -> bool {
-    let output = Observer::new(&["doctor"]).output();
+    let output = Observer::new(&["doctor", "--backend", "ebpf"]).output();
     if output.status == Some(0) {
         return true;
     }
@@ -27,6 +27,14 @@ pub(crate) fn can_capture() -> bool {
     // Not `eprintln`, which a test run that passes would not show.
     let _ = writeln!(std::io::stderr(), "skipped: nothing can be captured here");
     false
+}
+
+/// The backends that can watch what is started here.
+pub(crate) fn backends() -> impl Iterator<Item = &'static str> {
+    can_capture()
+        .then_some("ebpf")
+        .into_iter()
+        .chain(std::iter::once("ptrace"))
 }
 
 /// The records of a log.

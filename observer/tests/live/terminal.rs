@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::pty::openpty;
 
-use crate::observer::can_capture;
+use crate::observer::backends;
 
 /// An interactive shell on a terminal of its own.
 struct Shell {
@@ -94,16 +94,19 @@ impl Drop for Shell {
 
 #[test]
 fn the_terminals_keys_reach_the_command_and_the_shell_gets_its_job_back() {
-    if !can_capture() {
-        return;
+    for backend in backends() {
+        a_job_under(backend);
     }
+}
+
+fn a_job_under(backend: &str) {
     let mut shell = Shell::start();
     // The quotes keep what is awaited from being what was typed.
     let script = "trap 'echo inter\"\"rupted; exit 9' INT; trap 'echo res\"\"umed' CONT; \
                   echo sta\"\"rted; while :; do sleep 0.1; done";
     let observer = env!("CARGO_BIN_EXE_observer");
     shell.type_in(&format!(
-        "{observer} run --quiet -- bash -c '{}'\n",
+        "{observer} run --quiet --backend {backend} -- bash -c '{}'\n",
         script.replace('\'', r"'\''")
     ));
     shell.await_text("started");

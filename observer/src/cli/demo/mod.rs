@@ -47,11 +47,10 @@ impl Demo {
             owner: owner(None)?,
             linger: Duration::from_secs(1),
             capture: self.capture,
-            verbosity: self.output.verbosity(),
             settings,
         };
         // Before anything is printed: it may be that nothing can be captured here.
-        let loaded = command.load()?;
+        let loaded = command.load(&self.output)?;
         let outputs = self.output.open(Job::Live)?;
         if !self.output.is_quiet() {
             say(format_args!(

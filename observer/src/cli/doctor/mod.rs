@@ -1,6 +1,7 @@
 //! `observer doctor`: what works here, what does not, and what to do about it.
 //!
-//! The last word has the kernel: the probe is loaded, and has to see a message go through a pipe.
+//! The last word has the kernel: the probe is loaded, and has to see a message go through a pipe;
+//! then a tracer has to.
 
 mod surroundings;
 
@@ -8,14 +9,15 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use super::capture::{Capture, CaptureArgs};
+use super::backend::Ready;
+use super::capture::{self, CaptureArgs, Choice};
 use super::demo::part;
 use super::run::owner;
 use super::{Exit, Failure, remedy};
 use crate::capture::CaptureEvent;
 use crate::capture::ebpf::{Options, Probe, ProbeError, Scope};
 use crate::capture::proc::Snapshot;
-use crate::capture::spawn::{InheritedSignals, Owner, Paused, Streams};
+use crate::capture::spawn::{ChildChange, InheritedSignals, Owner, Paused, Streams};
 
 /// How long the probe may take to report what a process did.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,8 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Say what works here, what does not, and what to do about it
 ///
 /// Looks at the kernel and at this process's rights, loads the probe for real, and lets it watch
-/// a message that goes through a pipe. Changes nothing. Exits with 0 where observer can watch,
-/// and with 4 where it cannot.
+/// a message that goes through a pipe; then the same with ptrace. Changes nothing. Exits with 0
+/// where observer can watch (with --backend: by that one), and with 4 where it cannot.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   sudo observer doctor")]
@@ -41,39 +43,47 @@ impl Doctor {
         let mut checks = surroundings::checks();
         checks.push(processes());
         checks.push(command_owner());
+        let probe = self.probe(&mut checks);
+        let ptrace = ptrace();
+        let works = Works {
+            ebpf: probe,
+            ptrace: ptrace.state != State::Bad,
+        };
+        checks.push(ptrace);
+        let mut text = render(&checks);
+        text.push('\n');
+        text.push_str(works.conclusion(self.capture.backend));
+        text.push('\n');
+        // Where nobody reads it, the exit code still tells.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+        Ok(match works.serve(self.capture.backend) {
+            true => Exit::Clean,
+            false => Exit::CannotCapture,
+        })
+    }
+
+    /// Loads the probe, and has it see a message. Whether it did.
+    fn probe(&self, checks: &mut Vec<Check>) -> bool {
         let mut options = Options::new(Scope::Pids(Vec::new()));
         options.ring_bytes = self.capture.ring_bytes();
         let began = Instant::now();
-        let works = match Probe::load(&options) {
-            Ok(probe) => {
-                let took = began.elapsed().as_secs_f64();
-                let hooks = Probe::hooks().count();
-                checks.push(Check::good(
-                    "probe",
-                    format!("loads, and attaches to {hooks} tracepoints, in {took:.2} s"),
-                ));
-                checks.push(pipe(probe));
-                checks
-                    .last()
-                    .is_some_and(|check| check.state == State::Good)
-            }
+        let probe = match Probe::load(&options) {
+            Ok(probe) => probe,
             Err(error) => {
                 checks.push(self.refused(&error));
-                false
+                return false;
             }
         };
-        let mut text = render(&checks);
-        text.push_str(match works {
-            true => "\nobserver can watch here\n",
-            false => "\nobserver cannot watch here\n",
-        });
-        // Where nobody reads it, the exit code still tells.
-        let _ = std::io::stdout().write_all(text.as_bytes());
-        Ok(if works {
-            Exit::Clean
-        } else {
-            Exit::CannotCapture
-        })
+        let took = began.elapsed().as_secs_f64();
+        let hooks = Probe::hooks().count();
+        checks.push(Check::good(
+            "probe",
+            format!("loads, and attaches to {hooks} tracepoints, in {took:.2} s"),
+        ));
+        let capture = pipe("capture", Ready::probe(probe));
+        let works = capture.state == State::Good;
+        checks.push(capture);
+        works
     }
 
     fn refused(&self, error: &ProbeError) -> Check {
@@ -85,6 +95,34 @@ impl Doctor {
             check.text.push_str(log.trim());
         }
         check
+    }
+}
+
+/// Which backends can watch.
+#[derive(Clone, Copy, Debug)]
+struct Works {
+    ebpf: bool,
+    ptrace: bool,
+}
+
+impl Works {
+    fn serve(self, choice: Choice) -> bool {
+        match choice {
+            Choice::Auto => self.ebpf || self.ptrace,
+            Choice::Ebpf => self.ebpf,
+            Choice::Ptrace => self.ptrace,
+        }
+    }
+
+    fn conclusion(self, choice: Choice) -> &'static str {
+        match (self.serve(choice), self.ebpf && choice != Choice::Ptrace) {
+            (true, true) => "observer can watch here",
+            (true, false) => {
+                "observer can watch here with ptrace: what you run, and your own processes, but \
+                 not the whole machine"
+            }
+            (false, _) => "observer cannot watch here",
+        }
     }
 }
 
@@ -208,21 +246,33 @@ fn command_owner() -> Check {
     }
 }
 
-/// Lets the probe see a process that writes into a pipe.
-fn pipe(probe: Probe) -> Check {
-    const TOPIC: &str = "capture";
-    match see_ping(probe) {
-        Ok(true) => Check::good(TOPIC, "a message that went through a pipe came out whole"),
-        Ok(false) => Check::bad(
-            TOPIC,
-            "a message that went through a pipe was not seen",
-            Some("please report it, with this output".into()),
-        ),
+/// Whether a child can be traced; what Yama says of other processes.
+fn ptrace() -> Check {
+    const TOPIC: &str = "ptrace";
+    let seen = match capture::trace() {
+        Ok(ready) => pipe(TOPIC, ready),
         Err(failure) => Check::bad(TOPIC, failure.to_string(), None),
+    };
+    match seen.state {
+        State::Good => surroundings::ptrace(&seen.text),
+        State::Limit | State::Bad => seen,
     }
 }
 
-fn see_ping(mut probe: Probe) -> Result<bool, Failure> {
+/// Lets a backend see a process that writes into a pipe.
+fn pipe(topic: &'static str, ready: Ready) -> Check {
+    match see_ping(ready) {
+        Ok(true) => Check::good(topic, "a message that went through a pipe came out whole"),
+        Ok(false) => Check::bad(
+            topic,
+            "a message that went through a pipe was not seen",
+            Some("please report it, with this output".into()),
+        ),
+        Err(failure) => Check::bad(topic, failure.to_string(), None),
+    }
+}
+
+fn see_ping(mut ready: Ready) -> Result<bool, Failure> {
     let failed = |error: std::io::Error| Failure::new(Exit::CannotCapture, error);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -236,8 +286,8 @@ fn see_ping(mut probe: Probe) -> Result<bool, Failure> {
         InheritedSignals::read(&[]),
         Streams::Ours,
     )?;
-    probe.watch_pid(paused.pid())?;
-    let mut capture = Capture::start(probe).map_err(failed)?;
+    let changes = ready.watch_child(paused.pid())?;
+    let mut capture = ready.start()?;
     let child = paused.release()?;
     let seen = runtime.block_on(async {
         tokio::time::timeout(PATIENCE, async {
@@ -250,7 +300,16 @@ fn see_ping(mut probe: Probe) -> Result<bool, Failure> {
         })
         .await
     });
-    child.wait().map_err(failed)?;
+    match changes {
+        Some(mut changes) => {
+            while let Some(change) = changes.wait() {
+                if matches!(change, ChildChange::Ended(_)) {
+                    break;
+                }
+            }
+        }
+        None => drop(child.wait().map_err(failed)?),
+    }
     Ok(seen.unwrap_or(false))
 }
 

@@ -10,6 +10,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::Check;
 use crate::capture::ebpf::OLDEST_KERNEL;
+use crate::capture::ptrace::Refusal;
 use crate::cli::remedy;
 
 const CAP_DAC_READ_SEARCH: u32 = 2;
@@ -213,6 +214,44 @@ fn others(capabilities: u64, ptrace_scope: Option<&str>) -> Check {
     )
 }
 
+/// What Yama lets be attached to, where `run` can trace what it starts.
+pub(super) fn ptrace(seen: &str) -> Check {
+    let capabilities = read("/proc/self/status")
+        .as_deref()
+        .and_then(effective)
+        .unwrap_or(0);
+    attach(
+        seen,
+        capabilities,
+        read("/proc/sys/kernel/yama/ptrace_scope").as_deref(),
+    )
+}
+
+fn attach(seen: &str, capabilities: u64, ptrace_scope: Option<&str>) -> Check {
+    const TOPIC: &str = "ptrace";
+    let whom = match has(capabilities, CAP_SYS_PTRACE) {
+        true => "everybody's",
+        false => "your own",
+    };
+    match (
+        ptrace_scope.map(str::trim),
+        has(capabilities, CAP_SYS_PTRACE),
+    ) {
+        (None | Some("0"), _) | (Some("1" | "2"), true) => {
+            Check::good(TOPIC, format!("{seen}; attach may trace {whom} processes"))
+        }
+        (Some(scope), _) => Check::limit(
+            TOPIC,
+            format!("{seen}; attach may trace nobody (kernel.yama.ptrace_scope is {scope})"),
+            remedy::of_refusal(match scope {
+                "2" => Refusal::YamaAdminOnly,
+                "3" => Refusal::YamaNobody,
+                _ => Refusal::YamaChildrenOnly,
+            }),
+        ),
+    }
+}
+
 fn clock() -> Check {
     let read = |clock| clock_gettime(clock).map(Duration::from).unwrap_or_default();
     let asleep = read(ClockId::CLOCK_BOOTTIME).saturating_sub(read(ClockId::CLOCK_MONOTONIC));
@@ -250,6 +289,18 @@ mod tests {
         assert_eq!(rights(1 << CAP_SYS_ADMIN).state, State::Good);
         assert_eq!(others(u64::MAX, None).state, State::Good);
         assert_eq!(effective("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn yama_limits_those_without_rights() {
+        let state = |capabilities, scope| attach("seen", capabilities, scope).state;
+        assert_eq!(state(0, None), State::Good);
+        assert_eq!(state(0, Some("0\n")), State::Good);
+        for scope in ["1\n", "2\n"] {
+            assert_eq!(state(0, Some(scope)), State::Limit);
+            assert_eq!(state(1 << CAP_SYS_PTRACE, Some(scope)), State::Good);
+        }
+        assert_eq!(state(u64::MAX, Some("3\n")), State::Limit);
     }
 
     #[test]
