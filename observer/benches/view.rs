@@ -137,6 +137,7 @@ fn source() -> Source {
         payload: Payload::Full,
         scope: None,
         settings: None,
+        part: None,
     };
     Source {
         header,

@@ -193,6 +193,7 @@ fn header() -> Header {
         payload: Default::default(),
         scope: Some(crate::record::Scope::Watch),
         settings: None,
+        part: None,
     }
 }
 
