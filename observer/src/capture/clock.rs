@@ -35,14 +35,21 @@ impl Clock {
     }
 }
 
-/// `CLOCK_MONOTONIC` in nanoseconds.
-fn monotonic() -> u64 {
+/// A clock that stands still while the machine is suspended, as the log's does.
+#[cfg(not(target_vendor = "apple"))]
+const STEADY: libc::clockid_t = libc::CLOCK_MONOTONIC;
+/// Here `CLOCK_MONOTONIC` goes on.
+#[cfg(target_vendor = "apple")]
+const STEADY: libc::clockid_t = libc::CLOCK_UPTIME_RAW;
+
+/// `CLOCK_MONOTONIC` in nanoseconds. May be called in a signal handler.
+pub(super) fn monotonic() -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `now` is valid for writes. CLOCK_MONOTONIC exists everywhere, so this cannot fail.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    // SAFETY: `now` is valid for writes. The clock always exists, so this cannot fail.
+    unsafe { libc::clock_gettime(STEADY, &raw mut now) };
     let since_boot = Duration::new(
         now.tv_sec.unsigned_abs(),
         u32::try_from(now.tv_nsec).unwrap_or(0),

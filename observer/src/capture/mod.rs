@@ -11,6 +11,7 @@ mod event;
 mod keys;
 #[cfg(target_os = "linux")]
 pub mod proc;
+pub mod relay;
 #[cfg(target_os = "linux")]
 pub mod spawn;
 

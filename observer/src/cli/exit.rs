@@ -11,10 +11,10 @@ use std::process::ExitCode;
 /// | 2 | wrong usage, unreadable or damaged input, or a log that could not be written |
 /// | 3 | evidence is missing that `--strict` or the policy ask for |
 /// | 4 | nothing can be captured here (`attach`, `watch`) |
-/// | 125 | `run`: the observer itself failed |
-/// | 126 | `run`: the command cannot be invoked |
-/// | 127 | `run`: the command is not found |
-/// | other | `run`: the command's own status; 128+n where signal n ended it |
+/// | 125 | `run`, `relay`: the observer itself failed |
+/// | 126 | `run`, `relay`: the command cannot be invoked |
+/// | 127 | `run`, `relay`: the command is not found |
+/// | other | `run`, `relay`: the command's own status; for `run`, 128+n where signal n ended it |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// 0.

@@ -15,6 +15,8 @@ mod demo;
 mod diff;
 #[cfg(target_os = "linux")]
 mod doctor;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod exit;
 mod explain;
 mod failure;
@@ -27,6 +29,7 @@ mod log;
 mod output;
 mod payload;
 mod policy;
+pub mod relay;
 #[cfg(target_os = "linux")]
 mod remedy;
 mod replay;
@@ -49,6 +52,10 @@ use std::io::Write;
 
 use clap::{Parser, Subcommand};
 
+#[cfg(target_os = "linux")]
+use self::{attach::Attach, demo::Demo, doctor::Doctor, run::Run, watch::Watch};
+#[cfg(not(target_os = "linux"))]
+use elsewhere::{Attach, Demo, Doctor, Run, Watch};
 pub use exit::Exit;
 pub use failure::Failure;
 pub use gate::GateArgs;
@@ -71,16 +78,14 @@ pub struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes: 0 nothing that --fail-on or --policy deny, 1 findings that they do, 2 wrong usage or
 unreadable input, 3 evidence missing that --strict or --policy ask for, 4 nothing can be captured here.
-`run` has its command's own status, and 125, 126, 127 as env has.";
+`run` and `relay` have their command's own status, and 125, 126, 127 as env has.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    #[cfg(target_os = "linux")]
-    Run(run::Run),
-    #[cfg(target_os = "linux")]
-    Attach(attach::Attach),
-    #[cfg(target_os = "linux")]
-    Watch(watch::Watch),
+    Run(Run),
+    Attach(Attach),
+    Watch(Watch),
+    Relay(relay::Relay),
     Replay(replay::Replay),
     Check(check::Check),
     Verify(verify::Verify),
@@ -89,10 +94,8 @@ enum Command {
     Policy(policy::Policy),
     Rules(rules::Rules),
     Explain(explain::Explain),
-    #[cfg(target_os = "linux")]
-    Doctor(doctor::Doctor),
-    #[cfg(target_os = "linux")]
-    Demo(demo::Demo),
+    Doctor(Doctor),
+    Demo(Demo),
     #[cfg(target_os = "linux")]
     #[command(hide = true, name = demo::part::NAME)]
     DemoPart(demo::part::Part),
@@ -120,15 +123,11 @@ impl Cli {
     /// What went wrong on our side, with its exit code.
     pub fn execute(self) -> Result<Exit, Failure> {
         match self.command {
-            #[cfg(target_os = "linux")]
             Command::Run(run) => run.execute(),
-            #[cfg(target_os = "linux")]
             Command::Attach(attach) => attach.execute(),
-            #[cfg(target_os = "linux")]
             Command::Watch(watch) => watch.execute(),
-            #[cfg(target_os = "linux")]
+            Command::Relay(relay) => relay.execute(),
             Command::Demo(demo) => demo.execute(),
-            #[cfg(target_os = "linux")]
             Command::Doctor(doctor) => doctor.execute(),
             #[cfg(target_os = "linux")]
             Command::DemoPart(part) => part.execute(),
@@ -144,9 +143,10 @@ impl Cli {
     }
 }
 
-/// Whether the arguments ask for `run`, whose exit codes differ.
+/// Whether the arguments ask for `run` or `relay`, whose exit codes are a command's.
 pub fn is_run(args: &[OsString]) -> bool {
-    args.get(1).is_some_and(|command| command == "run")
+    args.get(1)
+        .is_some_and(|command| command == "run" || command == "relay")
 }
 
 /// Says something on stderr, on a line of its own. A closed stderr is no reason to end.

@@ -1,8 +1,10 @@
 //! `observer watch`: the whole machine, whoever speaks MCP over stdio.
 
+use std::path::PathBuf;
+
 use super::attach::{End, begin, conclude, prepare, until_told_to_end};
 use super::capture::{CaptureArgs, header};
-use super::{Exit, Failure, Job, OutputArgs, SettingsArgs, say};
+use super::{Exit, Failure, Job, OutputArgs, SettingsArgs, relay, say};
 use crate::capture::ebpf;
 use crate::capture::proc::Snapshot;
 use crate::record::Scope;
@@ -17,8 +19,15 @@ use crate::verdict;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   sudo observer watch
-  sudo observer watch --quiet --log audit.jsonl")]
+  sudo observer watch --quiet --log audit.jsonl
+  observer watch --relay")]
 pub(super) struct Watch {
+    /// Watch no process, but show together what the relays send that were started with --to
+    ///
+    /// Without SOCKET it is `$XDG_RUNTIME_DIR/observer/relay.sock`. Needs no privileges.
+    #[arg(long, value_name = "SOCKET", num_args = 0..=1)]
+    #[arg(conflicts_with_all = ["ring_size", "max_frame"])]
+    relay: Option<Option<PathBuf>>,
     #[command(flatten)]
     capture: CaptureArgs,
     #[command(flatten)]
@@ -29,6 +38,13 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
+        match self.relay {
+            Some(socket) => relay::watch(socket, self.output.open(Job::Live)?, &self.settings),
+            None => self.watch_machine(),
+        }
+    }
+
+    fn watch_machine(self) -> Result<Exit, Failure> {
         let (runtime, signals) = prepare()?;
         let probe = self
             .capture

@@ -106,11 +106,15 @@ impl Eye {
     }
 
     fn buffer(&mut self, columns: u16, lines: u16) -> Buffer {
+        self.buffer_in(&THEME, columns, lines)
+    }
+
+    fn buffer_in(&mut self, theme: &Theme, columns: u16, lines: u16) -> Buffer {
         self.tell(Message::Resize(columns, lines));
         self.tell(Message::Idle);
         let mut terminal = Terminal::new(TestBackend::new(columns, lines)).expect("a terminal");
         terminal
-            .draw(|canvas| view(&self.model, &THEME, canvas))
+            .draw(|canvas| view(&self.model, theme, canvas))
             .expect("drawn");
         terminal.backend().buffer().clone()
     }

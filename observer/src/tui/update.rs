@@ -133,9 +133,10 @@ fn refresh_page(model: &mut Model) -> Vec<Effect> {
 
 /// A stranger must see at once what went wrong.
 fn look_at_the_worst(model: &mut Model) {
-    if model.touched || model.source.live {
+    if model.touched {
         return;
     }
+    model.calls.follow = false;
     let calls = &model.ledger.calls;
     let abandoned = calls
         .iter()

@@ -38,6 +38,7 @@ class Run:
             "ts": ["node", str(HERE / "servers/ts_server.mjs"), str(self.prefix / "ts-sdk")],
             "py": [str(self.prefix / "py-sdk/bin/python"), str(HERE / "servers/py_server.py")],
         }[opt.server])
+        self.server = [word.replace("{out}", str(self.out)) for word in shlex.split(opt.relay)] + self.server
         self.url = None
 
     def wrapped(self, wrapper, argv):

@@ -94,7 +94,7 @@ impl Call {
         match self.outcome {
             Some(outcome) => State::Over(outcome),
             // The judge waits with its record for a late answer, and has said what it thinks.
-            None if self.abandoned.is_some() => State::Over(Outcome::Abandoned),
+            None if self.abandoned > Some(Confidence::Possible) => State::Over(Outcome::Abandoned),
             None if self.cancel.is_some() => State::Over(Outcome::Cancelled),
             None => State::Running,
         }

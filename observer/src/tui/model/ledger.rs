@@ -131,6 +131,18 @@ impl Ledger {
             .unwrap_or(0)
     }
 
+    /// Calls that may have been abandoned by the findings that stand, and that ended otherwise, or
+    /// have not ended, as far as is shown.
+    pub(crate) fn suspected(&self) -> u64 {
+        let suspects = self.findings.iter().filter(|found| {
+            let call = found.call.and_then(|call| self.calls.get(call));
+            !found.superseded
+                && found.finding.rule == "abandoned-call"
+                && call.is_some_and(|call| call.state() != State::Over(Outcome::Abandoned))
+        });
+        suspects.count() as u64
+    }
+
     /// Whether an entry concerns this connection.
     pub(crate) fn concerns(&self, frame: &Frame, conn: ConnId) -> bool {
         match frame.place {

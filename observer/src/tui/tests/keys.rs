@@ -4,8 +4,12 @@ use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEven
 
 use super::{Eye, log, message, replayed};
 use crate::capture::Timestamp;
-use crate::tui::message::{Effect, Message, SavedLine};
+use crate::jsonrpc::Id;
+use crate::pipeline::Output;
+use crate::session::ConnId;
+use crate::tui::message::{Arrival, Effect, Message, SavedLine};
 use crate::tui::model::{Column, Screen, Subject};
+use crate::verdict::{self, Confidence, Culprit, Finding, Severity};
 
 const RETRY: &str = "made/codex-0.163-retry.jsonl";
 
@@ -130,6 +134,48 @@ fn a_filter_keeps_up_with_what_becomes_of_calls() {
     }
     assert_eq!(ids(&eye), ["2", "3"]);
     assert_eq!(current(&eye).as_deref(), Some("3"));
+}
+
+#[test]
+fn nobody_is_accused_of_what_only_looks_like_it() {
+    let request = message(
+        1.0,
+        "client",
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x"}}"#,
+    );
+    let (header, mut arrivals) = replayed(&log(&[&request]));
+    arrivals.retain(|arrival| matches!(arrival.output, Output::Observed(_)));
+    let mut eye = Eye::new(header, true, super::ROOMY);
+    eye.tell(Message::Arrived(arrivals));
+    let mut find = |confidence| {
+        let finding = Finding {
+            at: Timestamp::from_nanos(2_000_000_000),
+            number: 1,
+            rule: "abandoned-call",
+            severity: Severity::Info,
+            confidence,
+            side: Culprit::Host,
+            conn: Some(ConnId(1)),
+            id: Some(Id::Number("7".into())),
+            method: Some("tools/call".into()),
+            name: Some("x".into()),
+            message: "it looks like it".into(),
+            evidence: Vec::new(),
+            spec: None,
+            supersedes: None,
+        };
+        let output = Output::Derived(verdict::Output::Finding(finding));
+        let place = None;
+        eye.tell(Message::Arrived(vec![Arrival { output, place }]));
+        eye.see(80, 24)
+    };
+    let seen = find(Confidence::Possible);
+    assert!(
+        seen.contains("? 1 call perhaps abandoned") && seen.contains("◌ running"),
+        "{seen}"
+    );
+    let seen = find(Confidence::Probable);
+    assert!(seen.contains("✗ 1 call abandoned: "), "{seen}");
 }
 
 #[test]

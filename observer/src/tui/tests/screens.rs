@@ -1,6 +1,9 @@
 //! Each screen at the two usual sizes, and small ones without damage.
 
+use ratatui::style::Color;
+
 use super::Eye;
+use crate::tui::view::Theme;
 
 const RETRY: &str = "made/codex-0.163-retry.jsonl";
 const ESC: &str = "hosts/codex-old-esc.jsonl";
@@ -44,6 +47,22 @@ fn nothing_is_damaged_on_a_small_screen() {
     }
     insta::assert_snapshot!("calls_60x15", Eye::on(RETRY).see(60, 15));
     insta::assert_snapshot!("details_60x15", Eye::on(RETRY).press("<enter>").see(60, 15));
+}
+
+#[test]
+fn a_terminal_without_unicode_or_colours_gets_neither() {
+    let theme = Theme {
+        colors: false,
+        unicode: false,
+    };
+    for keys in ["", "<enter>", "1", "3", "4", "5", "?"] {
+        let mut eye = Eye::on(RETRY);
+        eye.press(keys);
+        for cell in &eye.buffer_in(&theme, 80, 24).content {
+            assert!(cell.symbol().is_ascii(), "{} after {keys}", cell.symbol());
+            assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset));
+        }
+    }
 }
 
 #[test]

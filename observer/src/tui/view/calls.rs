@@ -6,8 +6,9 @@ use super::{Row, Theme, lines};
 use crate::record::Word;
 use crate::session::Side;
 use crate::tui::layout::Areas;
-use crate::tui::model::{Call, Column, Ink, Model, state_ink, title};
+use crate::tui::model::{Call, Column, Ink, Model, State, state_ink, title};
 use crate::tui::text::{left, right};
+use crate::verdict::Outcome;
 use crate::wording::{size, span, time};
 
 /// How wide the columns are: those that stay the same.
@@ -87,7 +88,7 @@ pub(super) fn calls(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, areas
         let quiet = call.name.is_none() && call.findings.is_empty();
         row.push(
             if quiet { Ink::Dim } else { Ink::Plain },
-            &left(&what, flexible),
+            &format!("{} ", left(&what, flexible.saturating_sub(1))),
         );
         let doubt = if call.is_doubtful() { "?" } else { "" };
         row.push(
@@ -129,8 +130,10 @@ fn connection(row: &mut Row<'_>, model: &Model, call: &Call, columns: usize) {
 /// What a state is called, with its sign.
 pub(super) fn state(theme: &Theme, call: &Call) -> String {
     let state = call.state();
-    let sure = call
-        .abandoned
-        .map_or(String::new(), |sure| format!(" ({})", sure.word()));
+    let sure = match (call.abandoned, state) {
+        (None, _) => String::new(),
+        (Some(sure), State::Over(Outcome::Abandoned)) => format!(" ({})", sure.word()),
+        (Some(sure), _) => format!(", and abandoned? ({})", sure.word()),
+    };
     format!("{} {}{sure}", theme.sign(state), state.word())
 }

@@ -183,6 +183,13 @@ fn news(model: &Model, theme: &Theme, row: &mut Row<'_>) {
         row.push(Ink::Dim, " next  ");
         row.push(Ink::Key, "Enter");
         row.push(Ink::Dim, " why");
+    } else if ledger.suspected() > 0 {
+        let calls = count(ledger.suspected(), "call");
+        row.push(Ink::Warning, &format!(" ? {calls} perhaps abandoned.  "));
+        row.push(Ink::Key, "n");
+        row.push(Ink::Dim, " next  ");
+        row.push(Ink::Key, "Enter");
+        row.push(Ink::Dim, " why");
     } else if ledger.totals.standing > 0 {
         let found = count(ledger.totals.standing.into(), "finding");
         row.push(Ink::Warning, &format!(" {found}, no abandoned call"));

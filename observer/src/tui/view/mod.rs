@@ -39,6 +39,27 @@ pub(crate) fn view(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>) {
     } else {
         page::page(model, theme, canvas, areas.rows);
     }
+    if !theme.unicode {
+        to_ascii(canvas);
+    }
+}
+
+/// Puts something that every terminal can show in the place of all others.
+fn to_ascii(canvas: &mut Canvas<'_>) {
+    for cell in &mut canvas.buffer_mut().content {
+        let plain = match cell.symbol() {
+            symbol if symbol.is_ascii() => continue,
+            "…" => "~",
+            "–" => "-",
+            "•" => "*",
+            "→" | "▸" => ">",
+            "←" => "<",
+            "↑" => "^",
+            "↓" | "▾" => "v",
+            _ => "?",
+        };
+        cell.set_symbol(plain);
+    }
 }
 
 /// Pieces of text in their styles, cut to the width of their line.

@@ -7,7 +7,7 @@ use ratatui::style::Modifier;
 use super::others::rule;
 use super::{Row, Theme, calls, lines};
 use crate::tui::model::{Connection, Ink, Line, Model, Screen, brief, state_ink, title};
-use crate::tui::text::width;
+use crate::tui::text::{width, wrap};
 
 /// A page that fills the screen: its title, its lines, how much of it is seen.
 pub(super) fn page(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, area: Rect) {
@@ -128,8 +128,13 @@ pub(super) fn printed(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, are
         ..area
     };
     let open = Some(printed.open()).filter(|line| !line.is_empty());
-    let all: Vec<String> = printed.lines.iter().cloned().chain(open).collect();
-    let from = all.len().saturating_sub(usize::from(rest.height));
+    let height = usize::from(rest.height);
+    let newest = printed.lines.iter().cloned().chain(open);
+    let newest: Vec<String> = newest.rev().take(height).collect();
+    let columns = usize::from(area.width);
+    let all = newest.iter().rev().flat_map(|line| wrap(line, columns));
+    let all: Vec<String> = all.collect();
+    let from = all.len().saturating_sub(height);
     for (text, area) in all[from..].iter().zip(lines(rest)) {
         let mut row = Row::new(theme, area.width);
         row.push(Ink::Plain, text);
