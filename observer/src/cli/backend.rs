@@ -92,6 +92,7 @@ impl Ready {
             payload: Payload::Full,
             scope: Some(scope),
             settings: Some(settings),
+            part: None,
         }
     }
 

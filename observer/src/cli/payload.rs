@@ -1,5 +1,6 @@
 //! How much of what is observed is shown and written down.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
 
@@ -38,6 +39,21 @@ fn parser() -> impl clap::builder::TypedValueParser<Value = Payload> {
 }
 
 impl PayloadArgs {
+    /// The options as they were given, for a configuration.
+    pub(super) fn words(&self) -> Vec<OsString> {
+        let mut words = Vec::new();
+        if let Some(payload) = self.payload {
+            words.extend(["--payload", payload.word()].map(OsString::from));
+        }
+        for name in &self.redact_key {
+            words.extend(["--redact-key", name].map(OsString::from));
+        }
+        if self.show_secrets {
+            words.push("--show-secrets".into());
+        }
+        words
+    }
+
     /// What hides what is to be hidden; `None` where nothing is.
     ///
     /// # Errors

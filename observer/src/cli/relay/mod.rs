@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub use collect::{CollectError, Collector};
 pub(super) use together::watch;
 
-use super::{Exit, Failure, SettingsArgs, say};
+use super::{Exit, Failure, PayloadArgs, SettingsArgs, say};
 use crate::capture::relay::{self, Role, StartError};
 use snippet::Host;
 
@@ -64,6 +64,8 @@ pub(super) struct Relay {
     server: Vec<OsString>,
     #[command(flatten)]
     settings: SettingsArgs,
+    #[command(flatten)]
+    payload: PayloadArgs,
 }
 
 impl Relay {
@@ -130,6 +132,7 @@ impl Relay {
             Some(None) => words.push("--to".into()),
             None => {}
         }
+        words.extend(self.payload.words());
         words.push("--".into());
         words.extend(self.server.iter().cloned());
         words.into_iter().map(OsString::into_string).collect()

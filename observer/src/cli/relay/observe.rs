@@ -27,9 +27,18 @@ pub(super) fn observe(feed: &Feed, relay: &Relay) {
     let scope = Scope::Run {
         command: command.map(String::from).collect(),
     };
-    let header = header(scope, settings.clone());
+    let redactor = match relay.payload.redactor() {
+        Ok(redactor) => redactor,
+        // What must be hidden is not written where it cannot be.
+        Err(failure) => return say(format_args!("{failure}; the session goes on without a log")),
+    };
+    let mut header = header(scope, settings.clone());
+    if let Some(redactor) = &redactor {
+        header.payload = redactor.payload();
+        header.scope = header.scope.map(|scope| redactor.scope(scope));
+    }
     let mut sinks = Sinks::open(relay, &header);
-    let mut pipeline = Pipeline::new(session::Settings::default(), settings);
+    let mut pipeline = Pipeline::new(session::Settings::default(), settings).redacting(redactor);
     let mut unflushed = false;
     while sinks.any() {
         let now = feed.now();
@@ -81,6 +90,7 @@ pub(super) fn header(scope: Scope, settings: verdict::Settings) -> Header {
         payload: Payload::Full,
         scope: Some(scope),
         settings: Some(settings),
+        part: None,
     }
 }
 
@@ -174,7 +184,7 @@ fn open_log(relay: &Relay, header: &Header) -> Option<Jsonl> {
             .and_then(|folder| place::open_log(&folder.join(file_name(relay, header)))),
     };
     match opened {
-        Ok((file, path)) => Some(Jsonl::new(Outlet::new(path, Box::new(file)))),
+        Ok((file, path)) => Some(Jsonl::live(Outlet::new(path, Box::new(file)))),
         Err(error) => {
             say(format_args!("{error}; the session goes on without a log"));
             None

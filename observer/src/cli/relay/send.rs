@@ -294,6 +294,7 @@ mod tests {
             payload: Payload::Full,
             scope: None,
             settings: None,
+            part: None,
         }
     }
 

@@ -76,7 +76,8 @@ impl Together {
         outputs.begin(header(Scope::Watch, settings.clone()), Some(clock));
         outputs.flush();
         Self {
-            pipeline: Pipeline::new(session::Settings::default(), settings),
+            pipeline: Pipeline::new(session::Settings::default(), settings)
+                .redacting(outputs.redactor()),
             outputs,
             clock,
         }
