@@ -124,7 +124,7 @@ fn the_log_holds_the_session_and_its_verdicts() {
 fn a_replay_of_the_log_says_the_same() {
     let bench = Bench::relayed();
     session(&mut bench.start(&python(SERVER)));
-    let live = bench.records();
+    let mut live = bench.records();
     let mut replay = Command::new(env!("CARGO_BIN_EXE_observer"));
     replay
         .args([
@@ -136,7 +136,11 @@ fn a_replay_of_the_log_says_the_same() {
         ])
         .current_dir(bench.folder.path());
     assert!(replay.output().unwrap().status.success());
-    let replayed = records(&bench.path("replayed.jsonl"));
+    let mut replayed = records(&bench.path("replayed.jsonl"));
+    // Each log is sealed by itself: what the seals are of differs by the header.
+    for record in live.iter_mut().chain(&mut replayed) {
+        record.as_object_mut().unwrap().remove("chain");
+    }
     for kind in ["call", "finding", "summary"] {
         assert_eq!(of_type(&live, kind), of_type(&replayed, kind), "{kind}");
     }

@@ -287,6 +287,10 @@ fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
 }
 
 /// How much of what was written has not been read.
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "no other system tells so far")
+)]
 enum Unread {
     /// So many bytes: a pipe knows.
     Bytes(u64),
