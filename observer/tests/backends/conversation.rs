@@ -2,6 +2,7 @@
 //! read by the system calls that they are told.
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::{Command, Stdio};
 
@@ -106,8 +107,10 @@ fn answer(id: &Value, size: usize) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": {"content": content}})
 }
 
-/// `host KIND WRITE READ`: starts a server that talks as it does.
+/// `host KIND WRITE READ [BEFORE...]`: starts a server that talks as it does, with the words
+/// BEFORE before its command.
 pub(crate) fn host(words: &[&str]) -> i32 {
+    let (words, before) = words.split_at(3);
     let (to, from) = (channel(words[0]), channel(words[0]));
     for fd in [to.1, from.0] {
         // SAFETY: two numbers. The server must not hold the host's own ends open.
@@ -115,7 +118,11 @@ pub(crate) fn host(words: &[&str]) -> i32 {
     }
     // SAFETY: the descriptors are new, and nobody else owns them.
     let [stdin, stdout] = [to.0, from.1].map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
-    let mut server = Command::new("/proc/self/exe")
+    // By its name: what stands before it is another program.
+    let own = std::env::current_exe().unwrap().into_os_string();
+    let mut command = before.iter().map(OsString::from).chain([own]);
+    let mut server = Command::new(command.next().unwrap())
+        .args(command)
         .env(ROLE, format!("server {}", words.join(" ")))
         .stdin(Stdio::from(stdin))
         .stdout(Stdio::from(stdout))
