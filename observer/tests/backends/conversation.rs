@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::net::UdpSocket;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::{Command, Stdio};
 
@@ -30,6 +31,13 @@ pub(crate) const WAYS: [Way; 9] = [
     way("socket", "sendto", "recvfrom"),
     way("socket", "sendmsg", "recvmsg"),
     way("socket", "sendmmsg", "recvmmsg"),
+];
+
+/// Calls by which the kernel moves the content by itself.
+pub(crate) const BY_KERNEL: [Way; 3] = [
+    way("pipe", "splice", "read"),
+    way("pipe", "sendfile", "readv"),
+    way("socket", "sendfile", "recvmsg"),
 ];
 
 const fn way(kind: &'static str, write: &'static str, read: &'static str) -> Way {
@@ -112,8 +120,8 @@ fn answer(id: &Value, size: usize) -> Value {
 pub(crate) fn host(words: &[&str]) -> i32 {
     let (words, before) = words.split_at(3);
     let (to, from) = (channel(words[0]), channel(words[0]));
-    for fd in [to.1, from.0] {
-        // SAFETY: two numbers. The server must not hold the host's own ends open.
+    for fd in [to.0, to.1, from.0, from.1] {
+        // SAFETY: two numbers. The server must hold no end open but its stdin and its stdout.
         unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
     // SAFETY: the descriptors are new, and nobody else owns them.
@@ -130,6 +138,9 @@ pub(crate) fn host(words: &[&str]) -> i32 {
         .unwrap();
     let mut line = Line::new(words, from.0, to.1);
     talk(&mut line);
+    // SAFETY: nobody else uses the descriptor, nor this process again.
+    unsafe { libc::close(to.1) };
+    assert_eq!(line.hear(), None);
     server.kill().unwrap();
     server.wait().unwrap();
     0
@@ -145,6 +156,11 @@ fn talk(line: &mut Line<'_>) {
         line.say(&call(id, "echo", size));
         line.hear().unwrap();
     }
+    // A word to somebody else.
+    let network = UdpSocket::bind("127.0.0.1:0").unwrap();
+    network
+        .send_to(b"to the model", network.local_addr().unwrap())
+        .unwrap();
     // Given up as it should be.
     line.say(&call(5, "hold", 1));
     let params = json!({"requestId": 5, "reason": "enough"});
@@ -167,7 +183,7 @@ fn talk(line: &mut Line<'_>) {
     line.say(&call(11, "unknown-id", 1));
     line.hear().unwrap();
     line.hear().unwrap();
-    // Killed while it works.
+    // The session ends while it works.
     line.say(&call(12, "hold", 1));
     line.say(&call(13, "echo", 1));
     line.hear().unwrap();
@@ -189,7 +205,13 @@ pub(crate) fn server(words: &[&str]) -> i32 {
             _ => {}
         }
     }
-    0
+    // Says that it has come to the end, and stays until it is killed.
+    // SAFETY: nobody else uses the descriptor, nor this process again.
+    unsafe { libc::close(1) };
+    loop {
+        // SAFETY: it has no arguments.
+        unsafe { libc::pause() };
+    }
 }
 
 fn work(line: &mut Line<'_>, id: &Value, params: &Value) {

@@ -1,39 +1,34 @@
 //! One contract: the same conversation has the same log, whichever backend saw it.
 //!
 //! Compared is what is left when times, pids and the kernel's numbers are taken out. What a
-//! backend cannot see is listed with it, and in docs/capture.md.
+//! backend cannot see is declared in `unseen`, and in docs/capture.md.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::conversation::{WAYS, Way};
+use crate::conversation::{BY_KERNEL, WAYS, Way};
 use crate::roles::role;
 use crate::stage::{Stage, backends};
-
-/// What a backend does not see of what the others do: keys of [`essence`].
-fn unseen(backend: &str) -> &'static [&'static str] {
-    match backend {
-        // Nothing of a conversation: see "ptrace" in docs/capture.md for what else it misses.
-        "ebpf" | "ptrace" => &[],
-        other => panic!("no backend {other}"),
-    }
-}
+use crate::unseen::unseen;
 
 #[test]
 fn all_backends_say_the_same() {
     let stage = Stage::set();
     for way in WAYS {
         let mut first: Option<(&str, BTreeMap<&str, Value>)> = None;
-        for backend in backends() {
+        for backend in backends().into_iter().chain(["relay"]) {
             let seen = essence(&observe(&stage, backend, way));
             hold_to_the_truth(&seen, backend, way);
             let Some((other, expected)) = &first else {
                 first = Some((backend, seen));
                 continue;
             };
-            let hidden: BTreeSet<_> = [backend, other].into_iter().flat_map(unseen).collect();
+            let hidden = [unseen(backend), unseen(other)].concat();
             for (key, value) in expected.iter().filter(|(key, _)| !hidden.contains(key)) {
                 assert_eq!(value, &seen[key], "{key}: {other} and {backend}, {way:?}");
             }
@@ -41,23 +36,52 @@ fn all_backends_say_the_same() {
     }
 }
 
+/// What the kernel moves from file to file is a gap to those that look at system calls. Through a
+/// relay it goes like all else.
+#[test]
+fn a_relay_sees_what_no_system_call_shows() {
+    let stage = Stage::set();
+    for way in BY_KERNEL {
+        hold_to_the_truth(&essence(&observe(&stage, "relay", way)), "relay", way);
+    }
+}
+
 /// The records of the log.
 fn observe(stage: &Stage, backend: &str, way: Way) -> Vec<Value> {
     let file = stage.path(&format!("{backend}.jsonl"));
     let words = format!("host {} {} {}", way.kind, way.write, way.read);
-    let output = stage
-        .run(backend)
-        .arg("--log")
-        .arg(&file)
-        .arg("--")
-        .args(role(&stage.roles(), &words))
-        .output()
-        .unwrap();
+    let mut command = if backend == "relay" {
+        let (observer, log) = (stage.observer(), file.display());
+        let relay = format!("{} relay --log {log} --", observer.display());
+        let host = role(&stage.roles(), &format!("{words} {relay}"));
+        let mut command = stage.command(&host[0]);
+        command.args(&host[1..]);
+        command
+    } else {
+        let mut command = stage.run(backend);
+        command.arg("--log").arg(&file).arg("--");
+        command.args(role(&stage.roles(), &words));
+        command
+    };
+    let output = command.output().unwrap();
     assert!(output.status.success(), "{backend} {way:?}: {output:?}");
-    let text = fs::read_to_string(&file).unwrap();
+    let records = whole_log(&file);
     fs::remove_file(&file).unwrap();
-    let records = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    records.collect()
+    records
+}
+
+/// The log, once its summary is written: a relay is not waited for by the host that killed it.
+fn whole_log(file: &Path) -> Vec<Value> {
+    for _ in 0..3000 {
+        let text = fs::read_to_string(file).unwrap();
+        let records = text.lines().map(serde_json::from_str);
+        let records: Vec<Value> = records.map_while(Result::ok).collect();
+        if records.last().is_some_and(|last| last["type"] == "summary") {
+            return records;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("the log has no end: {}", fs::read_to_string(file).unwrap())
 }
 
 /// What two backends must agree on.
@@ -77,12 +101,33 @@ fn essence(records: &[Value]) -> BTreeMap<&'static str, Value> {
         lines.sort_by_key(|(offset, _)| *offset);
         json!(lines)
     };
-    let sorted = |kind, keys: &[&str]| -> Value {
+    let sorted = |records: &mut dyn Iterator<Item = &Value>, keys: &[&str]| -> Value {
         let pick = |record: &Value| json!(keys.iter().map(|key| &record[key]).collect::<Vec<_>>());
-        let mut picked: Vec<String> = of(kind).map(|record| pick(record).to_string()).collect();
+        let mut picked: Vec<String> = records.map(|record| pick(record).to_string()).collect();
         picked.sort();
         json!(picked)
     };
+    let opened = of("connection").filter(|record| record["event"] == "open");
+    let connection = opened.last().unwrap();
+    let end_of = |side: &str| {
+        let pid = &connection[side]["pid"];
+        let mut ends = of("process").filter(|process| process["event"] == "exit");
+        ends.find(|end| end["pid"] == *pid)
+            .map_or(Value::Null, |end| end["status"].clone())
+    };
+    let sides = ["client", "server"];
+    let side_of = |pid: &Value| {
+        sides
+            .into_iter()
+            .find(|side| connection[side]["pid"] == *pid)
+    };
+    let signals = of("interrupt").map(|it| json!([it["kind"], side_of(&it["pid"])]));
+    let senders = of("interrupt").map(|it| json!([it["kind"], side_of(&it["sender"])]));
+    let read = sides.map(|side| {
+        let read = of("delivered").filter(|delivered| delivered["from"] == side);
+        read.filter_map(|delivered| delivered["offset"].as_u64())
+            .max()
+    });
     let calls = [
         "from",
         "id",
@@ -93,14 +138,24 @@ fn essence(records: &[Value]) -> BTreeMap<&'static str, Value> {
         "response_bytes",
     ];
     let findings = ["rule", "severity", "confidence", "side", "id", "method"];
+    let mut ends = of("eof").chain(of("refused"));
     let summary = of("summary").next().unwrap();
     BTreeMap::from([
         ("client", said("client")),
         ("server", said("server")),
-        ("calls", sorted("call", &calls)),
-        ("findings", sorted("finding", &findings)),
-        ("interrupts", sorted("interrupt", &["kind"])),
-        ("ends", sorted("process", &["event", "status"])),
+        ("ends of file", sorted(&mut ends, &["type", "from"])),
+        ("read", json!(read)),
+        ("calls", sorted(&mut of("call"), &calls)),
+        ("findings", sorted(&mut of("finding"), &findings)),
+        ("signals", signals.collect()),
+        ("senders", senders.collect()),
+        ("network", sorted(&mut of("activity"), &["kind", "bytes"])),
+        (
+            "processes",
+            sorted(&mut of("process"), &["event", "status"]),
+        ),
+        ("the server's end", end_of("server")),
+        ("the host's end", end_of("client")),
         (
             "totals",
             json!(["messages", "bytes", "gaps", "complete"].map(|key| &summary[key])),
@@ -136,7 +191,7 @@ fn hold_to_the_truth(seen: &BTreeMap<&str, Value>, backend: &str, way: Way) {
         assert!(findings.contains(rule), "{backend} {way:?}: {findings}");
     }
     assert!(
-        seen["interrupts"].to_string().contains("sigkill"),
+        seen["signals"].to_string().contains("sigkill"),
         "{backend} {way:?}"
     );
     assert_eq!(seen["totals"][3], true, "{backend} {way:?}");

@@ -28,4 +28,5 @@ mod programs;
 mod roles;
 mod stage;
 mod transfers;
+mod unseen;
 mod workout;

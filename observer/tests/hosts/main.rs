@@ -111,6 +111,44 @@ fn a_killed_host_tears_down_and_abandons_nothing() {
     assert_eq!(run.outcomes(), ["torn-down"]);
 }
 
+#[test]
+fn without_a_capability_the_same_is_seen_of_codex_old() {
+    let Some(run) = Plan::new("codex-old", "timeout-retry").powerless().run() else {
+        return;
+    };
+    assert_eq!(run.outcomes()[0], "abandoned");
+    let findings = run.findings("abandoned-call");
+    assert!(
+        findings
+            .iter()
+            .any(|finding| evidence(finding).contains(&"retry")),
+        "{findings:#?}"
+    );
+}
+
+#[test]
+fn a_relay_sees_that_codex_old_abandons_a_call() {
+    let Some(run) = Plan::new("codex-old", "timeout-retry").relayed().run() else {
+        return;
+    };
+    assert_eq!(run.outcomes()[0], "abandoned");
+    let findings = run.findings("abandoned-call");
+    assert!(
+        findings
+            .iter()
+            .any(|finding| evidence(finding).contains(&"retry")),
+        "{findings:#?}"
+    );
+}
+
+#[test]
+fn a_relay_sees_that_claude_code_cancels_a_call() {
+    let Some(run) = Plan::new("claude-code", "timeout").relayed().run() else {
+        return;
+    };
+    assert_eq!(run.outcomes(), ["cancelled"]);
+}
+
 /// Codex writes with `writev` into pipes.
 #[test]
 fn a_megabyte_through_pipes() {

@@ -21,6 +21,7 @@ pub(crate) struct Plan {
     server: &'static str,
     wrap: &'static str,
     observer: Observer,
+    backend: &'static str,
 }
 
 /// Where the observer stands.
@@ -33,9 +34,14 @@ enum Observer {
     Attached,
     /// Beside it, once the server runs: this command, with `{out}` and `{pid}` filled in.
     Beside(String),
+    /// Before the server's command, in the host's configuration.
+    Relay,
     /// Elsewhere: the test starts it.
     Elsewhere,
 }
+
+/// Before a command, so that it has no capability, whoever starts it.
+const POWERLESS: &str = "setpriv --bounding-set -all --inh-caps -all --no-new-privs --";
 
 impl Plan {
     pub(crate) const fn new(host: &'static str, scenario: &'static str) -> Self {
@@ -45,6 +51,7 @@ impl Plan {
             server: "plain",
             wrap: "none",
             observer: Observer::Around(""),
+            backend: "ebpf",
         }
     }
 
@@ -84,6 +91,19 @@ impl Plan {
         self
     }
 
+    /// Observer and host run without a capability, so that ptrace is what is left.
+    pub(crate) const fn powerless(mut self) -> Self {
+        self.backend = "ptrace";
+        self
+    }
+
+    /// The observer is a relay before the server.
+    pub(crate) fn relayed(mut self) -> Self {
+        self.observer = Observer::Relay;
+        self.backend = "relay";
+        self
+    }
+
     /// The host runs as if there were no observer.
     pub(crate) fn unobserved(mut self) -> Self {
         self.observer = Observer::Elsewhere;
@@ -115,10 +135,18 @@ impl Plan {
         ]);
         command.arg("--out").arg(&out);
         let observer = env!("CARGO_BIN_EXE_observer");
+        let before = if self.backend == "ptrace" {
+            POWERLESS
+        } else {
+            ""
+        };
         match self.observer {
             Observer::Around(inner) => command.arg("--under").arg(format!(
-                "'{observer}' run --quiet --log {{out}}/audit.jsonl -- {inner}"
+                "{before} '{observer}' run --quiet --log {{out}}/audit.jsonl -- {inner}"
             )),
+            Observer::Relay => command
+                .arg("--relay")
+                .arg(format!("'{observer}' relay --log {{out}}/audit.jsonl --")),
             Observer::Within(words) => command.arg("--under").arg(words),
             Observer::Attached => command.arg("--beside").arg(format!(
                 "'{observer}' attach --quiet --log {{out}}/audit.jsonl {{pid}}"
@@ -135,6 +163,7 @@ impl Plan {
         Some(Run {
             _folder: folder,
             out,
+            backend: self.backend,
         })
     }
 
@@ -143,10 +172,10 @@ impl Plan {
         if !nix::unistd::geteuid().is_root() {
             return Some("needs root".to_owned());
         }
-        if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        if self.backend == "ebpf" && !Path::new("/sys/kernel/btf/vmlinux").exists() {
             return Some("the kernel has no BTF".to_owned());
         }
-        for program in ["python3", "node", "tmux", "ss", "unshare"] {
+        for program in ["python3", "node", "tmux", "ss", "unshare", "setpriv"] {
             let found = Command::new("sh")
                 .args(["-c", "command -v \"$0\"", program])
                 .output();
@@ -171,6 +200,7 @@ pub(crate) struct Run {
     /// Removed with the run.
     _folder: TempDir,
     out: PathBuf,
+    backend: &'static str,
 }
 
 impl Run {
@@ -227,8 +257,9 @@ impl Run {
             .collect()
     }
 
-    /// [`Run::outcomes_in`] its own log.
+    /// [`Run::outcomes_in`] its own log, which has to be of the backend that was meant.
     pub(crate) fn outcomes(&self) -> Vec<String> {
+        assert_eq!(self.records("header")[0]["backend"], self.backend);
         self.outcomes_in(&self.log())
     }
 
