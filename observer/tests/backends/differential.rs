@@ -84,76 +84,52 @@ fn whole_log(file: &Path) -> Vec<Value> {
     panic!("the log has no end: {}", fs::read_to_string(file).unwrap())
 }
 
+const SIDES: [&str; 2] = ["client", "server"];
+
+const CALL: [&str; 7] = [
+    "from",
+    "id",
+    "method",
+    "name",
+    "outcome",
+    "request_bytes",
+    "response_bytes",
+];
+
+const FINDING: [&str; 6] = ["rule", "severity", "confidence", "side", "id", "method"];
+
 /// What two backends must agree on.
 fn essence(records: &[Value]) -> BTreeMap<&'static str, Value> {
-    let of = |kind: &'static str| records.iter().filter(move |record| record["type"] == kind);
-    // Of one direction in the order of the stream; the two have no mutual order.
-    let said = |side: &str| -> Value {
-        let mut lines: Vec<_> = of("message")
-            .chain(of("noise"))
-            .chain(of("gap"))
-            .filter(|record| record["from"] == side)
-            .map(|record| {
-                let what = ["type", "bytes", "json", "kind", "reason"].map(|key| &record[key]);
-                (record["offset"].as_u64(), json!(what))
-            })
-            .collect();
-        lines.sort_by_key(|(offset, _)| *offset);
-        json!(lines)
-    };
-    let sorted = |records: &mut dyn Iterator<Item = &Value>, keys: &[&str]| -> Value {
-        let pick = |record: &Value| json!(keys.iter().map(|key| &record[key]).collect::<Vec<_>>());
-        let mut picked: Vec<String> = records.map(|record| pick(record).to_string()).collect();
-        picked.sort();
-        json!(picked)
-    };
-    let opened = of("connection").filter(|record| record["event"] == "open");
-    let connection = opened.last().unwrap();
-    let end_of = |side: &str| {
-        let pid = &connection[side]["pid"];
-        let mut ends = of("process").filter(|process| process["event"] == "exit");
-        ends.find(|end| end["pid"] == *pid)
-            .map_or(Value::Null, |end| end["status"].clone())
-    };
-    let sides = ["client", "server"];
+    let of = |kind| of_type(records, kind);
+    let connection = of("connection").rfind(|record| record["event"] == "open");
+    let connection = connection.unwrap();
     let side_of = |pid: &Value| {
-        sides
+        SIDES
             .into_iter()
             .find(|side| connection[side]["pid"] == *pid)
     };
+    let end_of = |side: &str| {
+        let mut exits = of("process").filter(|process| process["event"] == "exit");
+        let end = exits.find(|exit| exit["pid"] == connection[side]["pid"]);
+        end.map_or(Value::Null, |exit| exit["status"].clone())
+    };
     let signals = of("interrupt").map(|it| json!([it["kind"], side_of(&it["pid"])]));
     let senders = of("interrupt").map(|it| json!([it["kind"], side_of(&it["sender"])]));
-    let read = sides.map(|side| {
-        let read = of("delivered").filter(|delivered| delivered["from"] == side);
-        read.filter_map(|delivered| delivered["offset"].as_u64())
-            .max()
-    });
-    let calls = [
-        "from",
-        "id",
-        "method",
-        "name",
-        "outcome",
-        "request_bytes",
-        "response_bytes",
-    ];
-    let findings = ["rule", "severity", "confidence", "side", "id", "method"];
-    let mut ends = of("eof").chain(of("refused"));
     let summary = of("summary").next().unwrap();
     BTreeMap::from([
-        ("client", said("client")),
-        ("server", said("server")),
-        ("ends of file", sorted(&mut ends, &["type", "from"])),
-        ("read", json!(read)),
-        ("calls", sorted(&mut of("call"), &calls)),
-        ("findings", sorted(&mut of("finding"), &findings)),
+        ("client", said(records, "client")),
+        ("server", said(records, "server")),
+        (
+            "ends of file",
+            sorted(of("eof").chain(of("refused")), &["type", "from"]),
+        ),
+        ("read", json!(SIDES.map(|side| read_up_to(records, side)))),
+        ("calls", sorted(of("call"), &CALL)),
+        ("findings", sorted(of("finding"), &FINDING)),
         ("signals", signals.collect()),
         ("senders", senders.collect()),
-        ("network", sorted(&mut of("activity"), &["kind", "bytes"])),
-        (
-            "processes",
-            sorted(&mut of("process"), &["event", "status"]),
-        ),
+        ("network", sorted(of("activity"), &["kind", "bytes"])),
+        ("processes", sorted(of("process"), &["event", "status"])),
         ("the server's end", end_of("server")),
         ("the host's end", end_of("client")),
         (
@@ -161,6 +137,43 @@ fn essence(records: &[Value]) -> BTreeMap<&'static str, Value> {
             json!(["messages", "bytes", "gaps", "complete"].map(|key| &summary[key])),
         ),
     ])
+}
+
+fn of_type<'a>(
+    records: &'a [Value],
+    kind: &'static str,
+) -> impl DoubleEndedIterator<Item = &'a Value> {
+    records.iter().filter(move |record| record["type"] == kind)
+}
+
+/// Of one direction in the order of the stream; the two have no mutual order.
+fn said(records: &[Value], side: &str) -> Value {
+    let mut lines: Vec<_> = ["message", "noise", "gap"]
+        .into_iter()
+        .flat_map(|kind| of_type(records, kind))
+        .filter(|record| record["from"] == side)
+        .map(|record| {
+            let what = ["type", "bytes", "json", "kind", "reason"].map(|key| &record[key]);
+            (record["offset"].as_u64(), json!(what))
+        })
+        .collect();
+    lines.sort_by_key(|(offset, _)| *offset);
+    json!(lines)
+}
+
+/// How far the other side has read what this one said.
+fn read_up_to(records: &[Value], side: &str) -> Option<u64> {
+    of_type(records, "delivered")
+        .filter(|delivered| delivered["from"] == side)
+        .filter_map(|delivered| delivered["offset"].as_u64())
+        .max()
+}
+
+fn sorted<'a>(records: impl Iterator<Item = &'a Value>, keys: &[&str]) -> Value {
+    let pick = |record: &Value| json!(keys.iter().map(|key| &record[key]).collect::<Vec<_>>());
+    let mut picked: Vec<String> = records.map(|record| pick(record).to_string()).collect();
+    picked.sort();
+    json!(picked)
 }
 
 /// That both are wrong in the same way would not do.
