@@ -15,6 +15,8 @@ pub mod proc;
 pub mod ptrace;
 pub mod relay;
 #[cfg(target_os = "linux")]
+mod sock_diag;
+#[cfg(target_os = "linux")]
 pub mod spawn;
 
 pub use clock::Clock;

@@ -41,7 +41,7 @@ enum Observer {
 }
 
 /// Before a command, so that it has no capability, whoever starts it.
-const POWERLESS: &str = "setpriv --bounding-set -all --inh-caps -all --no-new-privs --";
+const POWERLESS: &str = "setpriv --bounding-set -all --securebits +noroot --";
 
 impl Plan {
     pub(crate) const fn new(host: &'static str, scenario: &'static str) -> Self {

@@ -6,7 +6,7 @@
 //! themselves when they are written to.
 
 mod entry;
-mod unix_diag;
+mod pairs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -59,7 +59,7 @@ impl Snapshot {
                 processes.extend(Process::read(proc, pid).map(|process| (pid, process)));
             }
         }
-        let mut peers = unix_diag::peers().map_err(ProcError::Sockets)?;
+        let mut peers = pairs::peers().map_err(ProcError::Sockets)?;
         peers.extend(foreign_peers(proc, &processes));
         Ok(Self { processes, peers })
     }
@@ -217,7 +217,7 @@ fn foreign_peers(proc: &Path, processes: &BTreeMap<Pid, Process>) -> BTreeMap<u6
     for (&pid, process) in processes {
         let Some(net) = process.net else { continue };
         if Some(net) != own && asked.insert(net) {
-            let found = entry::open_net(proc, pid).and_then(|net| unix_diag::peers_in(&net));
+            let found = entry::open_net(proc, pid).and_then(|net| pairs::peers_in(&net));
             peers.extend(found.unwrap_or_default());
         }
     }
