@@ -104,6 +104,11 @@ impl Gate {
         self.tells.then_some(&self.ruling)
     }
 
+    /// The ruling, where a policy is given and the end has come.
+    pub(super) fn told(&self) -> Option<&Ruling> {
+        (self.tells && self.inspection.is_none()).then_some(&self.ruling)
+    }
+
     /// Says that something of the scope went by unseen that no record tells.
     pub(super) const fn note_incomplete(&mut self) {
         self.complete = false;

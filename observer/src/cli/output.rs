@@ -250,11 +250,16 @@ impl Outputs {
     }
 
     /// Says that there will be no more, and why. The live view stays until the user leaves it, or
-    /// ends at once where `leave` says so.
+    /// ends at once where `leave` says so; what the policy says of it all is printed after that.
     pub fn close(&mut self, why: Option<String>, leave: bool) {
+        let was_shown = self.view.is_shown();
         if let Err(error) = self.view.close(why, leave) {
             self.write_failed = true;
             say(error);
+        }
+        if let Some(ruling) = self.gate.told().filter(|_| was_shown) {
+            let written = self.lines.handle_ruling(ruling).and(self.lines.flush());
+            self.note_lines(written);
         }
     }
 
