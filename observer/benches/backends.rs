@@ -20,6 +20,9 @@ const SIZES: [(usize, u32); 4] = [(200, 2000), (2_000, 2000), (200_000, 200), (1
 /// The best of so many runs counts.
 const RUNS: usize = 3;
 
+/// The variable that tells the host what to put before its server's command.
+const RELAY: &str = "OBSERVER_BENCH_RELAY";
+
 fn main() {
     let words: Vec<String> = std::env::args().collect();
     match words.get(1).map(String::as_str) {
@@ -34,10 +37,13 @@ fn compare() {
     let run = |backend: &'static str| vec![observer, "run", "--quiet", "--backend", backend, "--"];
     let calls = "read,write,readv,writev,sendto,recvfrom,sendmsg,recvmsg";
     let trace = format!("trace={calls}");
-    let ways: [(&str, Vec<&str>); 4] = [
+    // The relay stands before the server; all others before the host.
+    let relay = format!("{RELAY}={observer}");
+    let ways: [(&str, Vec<&str>); 5] = [
         ("unobserved", vec![]),
         ("eBPF", run("ebpf")),
         ("ptrace", run("ptrace")),
+        ("relay", vec!["env", &relay]),
         (
             "strace -f",
             vec!["strace", "-f", "-o", "/dev/null", "-e", &trace],
@@ -89,7 +95,16 @@ fn best(before: &[&str]) -> Option<[Duration; SIZES.len()]> {
 
 /// Sends messages to a server that sends them back, and prints what a round trip takes.
 fn host() {
-    let mut server = Command::new(std::env::current_exe().unwrap())
+    let own = std::env::current_exe().unwrap();
+    let mut server = match std::env::var_os(RELAY) {
+        Some(observer) => {
+            let mut relay = Command::new(observer);
+            relay.args(["relay", "--log", "/dev/null", "--"]).arg(own);
+            relay
+        }
+        None => Command::new(own),
+    };
+    let mut server = server
         .arg("server")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
