@@ -127,6 +127,11 @@ impl Pipeline {
         self.look(now);
     }
 
+    /// What follows will not be seen: the log breaks off here. The summary will say so.
+    pub const fn note_cut(&mut self) {
+        self.judge.note_cut();
+    }
+
     /// Ends: what is still open is concluded, and the summary drawn up.
     pub fn finish(&mut self, now: Timestamp) {
         let now = whole_micros(now);

@@ -126,6 +126,51 @@ fn a_gap_is_incomplete_evidence() {
     );
 }
 
+/// One that the observer wrote ends with its summary; else the observer was killed.
+#[test]
+fn a_log_without_its_end_is_incomplete_evidence() {
+    let lab = Lab::new(&[HEADER, NOISE, MESSAGE]);
+    assert_eq!(
+        lab.replay(&["--log", "whole.jsonl", "--strict"]).code,
+        Some(0)
+    );
+    let whole = fs::read_to_string(lab.path("whole.jsonl")).expect("it was written");
+    lab.write(&whole);
+    assert_eq!(lab.replay(&["--strict"]).code, Some(0));
+    let end = whole.trim_end().rfind('\n').expect("several lines") + 1;
+    lab.write(&whole[..end]);
+    let replayed = lab.replay(&["--strict"]);
+    assert_eq!(replayed.code, Some(3), "{replayed:?}");
+    assert!(
+        replayed.stderr.contains("it breaks off after line 4"),
+        "{replayed:?}"
+    );
+    assert!(
+        replayed.stdout.contains("evidence  incomplete"),
+        "{replayed:?}"
+    );
+}
+
+/// `observer replay --fail-on error FILE | head -1` must not pass for that.
+#[test]
+fn a_reader_that_has_seen_enough_does_not_change_the_verdict() {
+    let lab = Lab::new(&[HEADER]);
+    lab.write(&(format!("{HEADER}\n") + &format!("{NOISE}\n").repeat(20_000)));
+    let mut child = lab
+        .command(&["--fail-on", "stdout-noise", "audit.jsonl"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .expect("there is one");
+    let status = lab.command(&["audit.jsonl"]).stdout(full).status();
+    assert_eq!(status.expect("it runs").code(), Some(2));
+}
+
 #[test]
 fn a_new_log_keeps_what_was_observed() {
     let lab = Lab::new(&[HEADER, NOISE, MESSAGE]);

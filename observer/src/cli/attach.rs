@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use clap::builder::NonEmptyStringValueParser;
+
 use super::backend::Ready;
 use super::capture::CaptureArgs;
 use super::live::{Finished, Live};
@@ -27,7 +29,7 @@ const ROUNDS: usize = 8;
   sudo observer attach --log audit.jsonl 4242 gemini")]
 pub(super) struct Attach {
     /// Process ids, or names: of programs, or of scripts that node, python, ... run
-    #[arg(value_name = "PID|NAME", required = true)]
+    #[arg(value_name = "PID|NAME", required = true, value_parser = NonEmptyStringValueParser::new())]
     targets: Vec<String>,
     #[command(flatten)]
     capture: CaptureArgs,

@@ -60,6 +60,7 @@ impl GateArgs {
             inspection: Some(Inspection::new(policy.with_fail_on(self.fail_on.clone()))),
             ruling: Ruling::default(),
             tells,
+            decides: tells || self.strict || !self.fail_on.is_empty(),
             strict: self.strict,
             complete: true,
         }
@@ -88,6 +89,7 @@ pub(super) struct Gate {
     inspection: Option<Inspection>,
     ruling: Ruling,
     tells: bool,
+    decides: bool,
     strict: bool,
     complete: bool,
 }
@@ -107,6 +109,11 @@ impl Gate {
     /// The ruling, where a policy is given and the end has come.
     pub(super) fn told(&self) -> Option<&Ruling> {
         (self.tells && self.inspection.is_none()).then_some(&self.ruling)
+    }
+
+    /// Whether an exit code was asked for.
+    pub(super) const fn decides(&self) -> bool {
+        self.decides
     }
 
     /// Says that something of the scope went by unseen that no record tells.

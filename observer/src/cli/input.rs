@@ -108,6 +108,12 @@ impl Input {
         (!self.compressed).then_some(start..self.offset)
     }
 
+    /// How many whole lines have been read.
+    pub(super) const fn lines(&self) -> u64 {
+        // The last look found the end.
+        self.lines.saturating_sub(1)
+    }
+
     /// How many bytes there are to read, as it was opened; `None` where that is not known: in a
     /// pipe, or compressed.
     pub(super) const fn size(&self) -> Option<u64> {

@@ -71,10 +71,14 @@ pub(super) fn judge_open(
         }
     };
     drop(progress);
+    let cut = log.cut();
+    if cut.is_some() || damage.is_some() {
+        pipeline.note_cut();
+    }
     pipeline.finish(end);
     drain(&mut pipeline);
     Judged {
-        cut: log.cut(),
+        cut,
         parts: log.parts().to_vec(),
         damage,
     }

@@ -56,6 +56,9 @@ pub enum LogError {
     },
 }
 
+/// The observer of a log that none wrote: records from elsewhere, which need no summary.
+const FOREIGN: [&str; 2] = ["", "0"];
+
 /// An open log, in all its parts.
 pub struct LogFile {
     input: Input,
@@ -66,11 +69,14 @@ pub struct LogFile {
     /// The files after the first.
     parts: Vec<PathBuf>,
     cut: Option<Cut>,
+    /// Whether the end is still to come: a log that the observer wrote ends with its summary.
+    unfinished: bool,
 }
 
 /// Where a log breaks off.
 enum Cut {
     Line(u64),
+    After(u64),
     Part(PathBuf),
 }
 
@@ -78,6 +84,7 @@ impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => write!(f, "line {line} is cut"),
+            Self::After(line) => write!(f, "it breaks off after line {line}"),
             Self::Part(path) => write!(f, "it goes on in {}, which is not there", path.display()),
         }
     }
@@ -96,8 +103,10 @@ impl LogFile {
             part: 1,
             parts: Vec::new(),
             cut: None,
+            unfinished: false,
         };
         let header = log.header()?;
+        log.unfinished = !FOREIGN.contains(&&*header.observer);
         match header.part {
             Some(part) => Err(LogError::NotFirst {
                 path: path.into(),
@@ -120,6 +129,7 @@ impl LogFile {
                         .clone()
                         .zip(record.chain.map(|seal| seal.sha256));
                 }
+                self.unfinished &= !matches!(record, Record::Summary(_));
                 return Ok(Some(record));
             }
             match self.next.take() {
@@ -128,7 +138,12 @@ impl LogFile {
                         return Ok(None);
                     }
                 }
-                _ => return Ok(None),
+                _ => {
+                    if self.unfinished && self.cut.is_none() {
+                        self.cut = Some(Cut::After(self.input.lines()));
+                    }
+                    return Ok(None);
+                }
             }
         }
     }

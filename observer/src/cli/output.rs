@@ -95,6 +95,11 @@ impl OutputArgs {
         self.log.as_deref().filter(|path| *path != Path::new("-"))
     }
 
+    /// Prints lines on a terminal too, unless the live view was asked for.
+    pub const fn prefer_lines(&mut self) {
+        self.view.prefer_lines();
+    }
+
     /// Opens what was asked for, before anything is observed.
     ///
     /// # Errors
@@ -287,6 +292,11 @@ impl Outputs {
         self.unread || self.view.is_left()
     }
 
+    /// Whether nobody wants to know the rest, and no exit code depends on it.
+    pub fn is_unwanted(&mut self) -> bool {
+        self.is_unread() && !self.gate.decides()
+    }
+
     /// The exit code of `attach`, `watch`, `replay`.
     pub fn exit(&self) -> Exit {
         match self.gate.exit() {
@@ -309,7 +319,10 @@ impl Outputs {
         }
         self.write_failed = true;
         match self.job {
-            Job::Run | Job::Live => say(format_args!("{error}; observing goes on without the log")),
+            Job::Run | Job::Live => {
+                self.gate.note_incomplete();
+                say(format_args!("{error}; observing goes on without the log"));
+            }
             Job::Replay => say(format_args!("{error}; the log is incomplete")),
         }
     }

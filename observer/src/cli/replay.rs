@@ -51,9 +51,13 @@ impl Replay {
         let mut pipeline =
             Pipeline::new(session::Settings::default(), settings).redacting(outputs.redactor());
         let (end, read) = replay(&mut log, &mut pipeline, &mut outputs);
+        let cut = log.cut();
+        if cut.is_some() || read.is_err() {
+            pipeline.note_cut();
+        }
         pipeline.finish(end);
         drain(&mut pipeline, &mut outputs, None);
-        if let Some(cut) = log.cut() {
+        if let Some(cut) = cut {
             say(format_args!(
                 "{}: {cut}; the rest is judged",
                 self.file.display()
@@ -63,11 +67,7 @@ impl Replay {
         outputs.flush();
         outputs.close(read.as_ref().err().map(ToString::to_string), false);
         read?;
-        Ok(if outputs.is_unread() {
-            Exit::Clean
-        } else {
-            outputs.exit()
-        })
+        Ok(outputs.exit())
     }
 
     /// Opening the new log would empty the one that is read.
@@ -114,7 +114,7 @@ fn replay(
             pipeline.handle_observed(observed);
         }
         drain(pipeline, outputs, place);
-        if outputs.is_unread() {
+        if outputs.is_unwanted() {
             return (end, Ok(()));
         }
     }

@@ -51,6 +51,11 @@ pub(super) struct Wanted {
 }
 
 impl ViewArgs {
+    /// Does not show the view by itself.
+    pub(super) const fn prefer_lines(&mut self) {
+        self.no_tui = !self.tui;
+    }
+
     /// Whether, and how, the view is to be shown. `plain` says that lines were asked for in
     /// another way, `log` which log is written.
     ///

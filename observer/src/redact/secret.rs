@@ -117,7 +117,7 @@ fn find(text: &str, from: usize) -> Option<Range<usize>> {
 fn secret_at(text: &str, at: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     match bytes[at] {
-        b':' => return password(text, at),
+        b':' => return password(text, at).or_else(|| member(text, at)),
         b'=' => return setting(text, at),
         _ => {}
     }
@@ -196,21 +196,56 @@ fn setting(text: &str, at: usize) -> Option<Range<usize>> {
     if !(in_address || capitals) || !name::is_secret(name) {
         return None;
     }
-    let value = at + 1;
-    let stops = |byte: u8| byte.is_ascii_whitespace() || b"&;,\"'<>".contains(&byte);
-    let length = run(&bytes[value..], |byte| !stops(byte));
-    let quoted = match bytes.get(value) {
-        Some(quote @ (b'"' | b'\'')) => {
-            let length = run(&bytes[value + 1..], |byte| byte != *quote);
-            Some(value + 1..value + 1 + length)
+    value(bytes, at + 1, b"&;,\"'<>")
+}
+
+/// The value of `"password": "value"`, as in JSON that stands in a text, or of `password: value` at
+/// the beginning of a line, as in YAML; `at` is the colon.
+fn member(text: &str, at: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let quote = at.checked_sub(1).map(|before| bytes[before]);
+    let quote = quote.filter(|byte| matches!(byte, b'"' | b'\''));
+    let end = at - usize::from(quote.is_some());
+    let name = bytes[..end].iter().rev().take_while(|byte| is_word(**byte));
+    let start = end - name.count();
+    let before = &bytes[..start];
+    let begins = match quote {
+        Some(quote) => before.ends_with(&[quote]),
+        None => {
+            let mut line = before.iter().rev().take_while(|byte| **byte != b'\n');
+            // Of a header, what follows the scheme is the secret: see `SCHEMES`.
+            let header = text[start..end].to_ascii_lowercase();
+            !header.ends_with("authorization") && line.all(|byte| b" \t-".contains(byte))
         }
-        _ => None,
     };
-    let found = quoted.unwrap_or(value..value + length);
+    if !begins || !name::is_secret(&text[start..end]) {
+        return None;
+    }
+    let from = at + 1 + run(&bytes[at + 1..], |byte| b" \t".contains(&byte));
+    value(bytes, from, b",\"'<>]}")
+}
+
+/// What stands in quotes at `from`, or else as far as a blank or one of `stops`.
+fn value(bytes: &[u8], from: usize, stops: &[u8]) -> Option<Range<usize>> {
+    let found = match bytes.get(from)? {
+        quote @ (b'"' | b'\'') => {
+            let mut escaped = false;
+            let length = run(&bytes[from + 1..], |byte| {
+                let goes_on = escaped || byte != *quote;
+                escaped = !escaped && byte == b'\\';
+                goes_on
+            });
+            from + 1..from + 1 + length
+        }
+        _ => {
+            let ends = |byte: u8| byte.is_ascii_whitespace() || stops.contains(&byte);
+            from..from + run(&bytes[from..], |byte| !ends(byte))
+        }
+    };
     (found.len() >= SETTING).then_some(found)
 }
 
-fn run(bytes: &[u8], wanted: impl Fn(u8) -> bool) -> usize {
+fn run(bytes: &[u8], mut wanted: impl FnMut(u8) -> bool) -> usize {
     bytes.iter().take_while(|byte| wanted(**byte)).count()
 }
 

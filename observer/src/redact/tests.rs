@@ -150,6 +150,15 @@ fn texts_that_look_like_secrets() {
             "https://x/?a=1&access_token=abcdefg&b".into(),
             "https://x/?a=1&access_token=[hidden]&b",
         ),
+        (
+            r#"{"user": "me", "password": "hun\"ter2", "n": 1}"#.into(),
+            r#"{"user": "me", "password": "[hidden]", "n": 1}"#,
+        ),
+        ("{'api_key':'abcdefg'}".into(), "{'api_key':'[hidden]'}"),
+        (
+            "a: 1\n  password: hunter3\nb: 2".into(),
+            "a: 1\n  password: [hidden]\nb: 2",
+        ),
         ("sk-proj-abcdefghij0123456789".into(), "[hidden]"),
         ("AKIAIOSFODNN7EXAMPLE1".into(), "[hidden]"),
         (format!("ü{GITHUB}ü"), "ü[hidden]ü"),

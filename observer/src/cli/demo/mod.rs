@@ -37,7 +37,8 @@ pub(super) struct Demo {
 }
 
 impl Demo {
-    pub(super) fn execute(self) -> Result<Exit, Failure> {
+    pub(super) fn execute(mut self) -> Result<Exit, Failure> {
+        self.output.prefer_lines();
         let mut settings = verdict::Settings::default();
         settings.deadlines.insert(part::TOOL.into(), LIMIT);
         let command = Command {

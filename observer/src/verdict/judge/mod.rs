@@ -40,6 +40,8 @@ pub(super) struct State {
     pub(super) in_flight: usize,
     pub(super) texts: usize,
     pub(super) summary: Summary,
+    /// Whether the log breaks off.
+    pub(super) cut: bool,
 }
 
 /// What falls due for the judge itself.
@@ -91,6 +93,7 @@ impl Judge {
             in_flight: 0,
             texts: 0,
             summary: Summary::default(),
+            cut: false,
         };
         Self {
             state,
@@ -194,6 +197,11 @@ impl Judge {
         self.desk.outputs.pop_front()
     }
 
+    /// What follows will not be seen: the log breaks off here. The summary will say so.
+    pub const fn note_cut(&mut self) {
+        self.state.cut = true;
+    }
+
     /// The log ends: what is in flight gets its record, then comes the summary.
     pub fn finish(&mut self, now: Timestamp) {
         self.handle_timeout(now);
@@ -217,7 +225,7 @@ impl Judge {
             .loss
             .as_ref()
             .is_some_and(|loss| !Loss::complete(loss));
-        summary.complete = summary.gaps == 0 && !lost;
+        summary.complete = summary.gaps == 0 && !lost && !self.state.cut;
         self.desk.outputs.push_back(Output::Summary(summary));
     }
 
