@@ -87,3 +87,13 @@ fn without_traffic_there_is_nothing_to_compare() {
     assert_eq!(diff(&[silent, &trace("codex-0.163-retry")]).0, Some(3));
     assert_eq!(diff(&["/nowhere", silent]).0, Some(2));
 }
+
+#[test]
+fn a_log_that_breaks_off_is_no_better() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cut = folder.path().join("cut.jsonl");
+    let whole = std::fs::read(trace("codex-0.163-retry")).expect("read");
+    std::fs::write(&cut, &whole[..2000]).expect("written");
+    let cut = cut.to_str().expect("UTF-8");
+    assert_eq!(diff(&[&trace("codex-0.163-retry"), cut]).0, Some(3));
+}

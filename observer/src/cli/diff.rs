@@ -25,7 +25,8 @@ fn names() -> impl Iterator<Item = &'static str> {
 /// The rules of servers count as those of hosts do: a host that now cancels shows a server that does
 /// not listen. --rule asks about one thing only.
 ///
-/// Exits with 3 where one of the two has no MCP message: then there is nothing to compare.
+/// Exits with 3 where one of the two has no MCP message: then there is nothing to compare; and where
+/// one breaks off: what seems to have stopped may be beyond that.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   observer diff codex-0.163.jsonl codex-0.171.jsonl
@@ -78,16 +79,19 @@ impl Diff {
     fn tally(&self, path: &Path) -> Result<(Tally, Exit), Failure> {
         let mut tally = Tally::default();
         let judged = judge::judge(path, &self.settings, |output| tally.handle_output(output))?;
-        if let Some(shortfall) = judged.shortfall(path) {
-            say(shortfall);
-        }
+        let shortfall = judged.shortfall(path);
         let exit = match judged.damage {
             Some(error) => {
                 say(Failure::from(error));
                 Exit::Failed
             }
+            // What is not there any more may only be beyond the cut.
+            None if shortfall.is_some() => Exit::Incomplete,
             None => Exit::Clean,
         };
+        if let Some(shortfall) = shortfall {
+            say(shortfall);
+        }
         Ok((tally, exit))
     }
 }

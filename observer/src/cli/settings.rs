@@ -1,5 +1,6 @@
 //! Options that change a verdict, shared by all subcommands that judge.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +31,26 @@ pub struct SettingsArgs {
 }
 
 impl SettingsArgs {
+    /// Whether a file was given.
+    pub(super) fn reads_files(&self) -> bool {
+        !self.hosts.is_empty() || self.settings.is_some()
+    }
+
+    /// The same again, as words of a command line; without what was read from files.
+    pub(super) fn words(&self) -> impl Iterator<Item = OsString> + '_ {
+        let seconds = |limit: Duration| format!("{}s", limit.as_secs_f64());
+        let grace = self.grace.map(|grace| ["--grace".into(), seconds(grace)]);
+        let deadlines = self
+            .deadline
+            .iter()
+            .map(move |(tool, limit)| ["--deadline".into(), format!("{tool}={}", seconds(*limit))]);
+        grace
+            .into_iter()
+            .chain(deadlines)
+            .flatten()
+            .map(OsString::from)
+    }
+
     /// `base`, with what was given here in its place.
     pub fn apply(&self, mut base: Settings) -> Settings {
         if let Some(settings) = &self.settings {

@@ -14,6 +14,11 @@ fn the_snippet_starts_this_program() {
             "files",
             "--log",
             "logs",
+            "--grace",
+            "1500ms",
+            "--deadline",
+            "slow=1min",
+            "-v",
             "--",
             "npx",
             "-y",
@@ -29,7 +34,20 @@ fn the_snippet_starts_this_program() {
     assert_eq!(
         server["args"],
         json!([
-            "relay", "--name", "files", "--log", "/logs", "--", "npx", "-y", "x"
+            "relay",
+            "--name",
+            "files",
+            "--log",
+            "/logs",
+            "--grace",
+            "1.5s",
+            "--deadline",
+            "slow=60s",
+            "--verbose",
+            "--",
+            "npx",
+            "-y",
+            "x"
         ])
     );
 }

@@ -89,6 +89,11 @@ impl Relay {
     }
 
     fn print_config(&self, host: Host, name: &str) -> Result<Exit, Failure> {
+        if self.settings.reads_files() {
+            let message = "--hosts and --settings were read, and are not put into a configuration";
+            return Err(Failure::new(Exit::ObserverFailed, message)
+                .with_remedy("leave them out, and add them to what is printed, with whole paths"));
+        }
         let observer = std::env::current_exe().map_err(|error| {
             Failure::new(
                 Exit::ObserverFailed,
@@ -133,6 +138,8 @@ impl Relay {
             None => {}
         }
         words.extend(self.payload.words());
+        words.extend(self.settings.words());
+        words.extend((0..self.verbose).map(|_| "--verbose".into()));
         words.push("--".into());
         words.extend(self.server.iter().cloned());
         words.into_iter().map(OsString::into_string).collect()
