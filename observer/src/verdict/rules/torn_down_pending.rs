@@ -89,16 +89,19 @@ fn draft(conn: &Connection, call: &Call, shutdown: Duration) -> Draft {
 fn message(conn: &Connection, call: &Call) -> String {
     let ends = &conn.ends;
     let first = ends.host_began();
-    let did = if first.is_none() {
-        "left the connection"
-    } else if ends.stop.map(|stop| stop.at) == first {
-        "stopped the server"
-    } else if ends.client_eof == first {
-        "closed the connection"
-    } else {
-        "ended"
+    let stop = ends.stop.filter(|stop| Some(stop.at) == first);
+    let did = match stop {
+        _ if first.is_none() => "the host left the connection".into(),
+        Some(stop) if stop.by_host => "the host stopped the server".into(),
+        // Ctrl-C in a terminal reaches both.
+        Some(stop) if conn.host_signal.is_some_and(|(_, kind)| kind == stop.kind) => {
+            format!("host and server got {}", signal(stop.kind))
+        }
+        Some(stop) => stopped(stop),
+        None if ends.client_eof == first => "the host closed the connection".into(),
+        None => "the host ended".into(),
     };
-    format!("the host {did} with {} in flight", call.title())
+    format!("{did} with {} in flight", call.title())
 }
 
 fn signal(kind: InterruptKind) -> &'static str {
@@ -142,6 +145,32 @@ mod tests {
                 judged(&format!("0 hello 2025-06-18\n1 call 1 t\n{end}")),
                 torn,
                 "{end}"
+            );
+        }
+    }
+
+    #[test]
+    fn it_is_told_who_stopped_the_server() {
+        for (end, message) in [
+            (
+                "2 sigterm 20 10\n2.1 exit 20",
+                "the host stopped the server",
+            ),
+            (
+                "2 sigint 20\n2 sigint 10\n2.1 exit 20 130\n2.2 exit 10 130",
+                "host and server got SIGINT",
+            ),
+            (
+                "2 sigkill 10\n2 killed 10 9\n2.1 exit 20 1",
+                "the host ended",
+            ),
+        ] {
+            let script = format!("0 hello 2025-06-18\n1 call 1 t\n{end}");
+            let heard = hear(&script, Settings::default());
+            let finding = heard.standing().next().expect("there is one");
+            assert_eq!(
+                finding.message,
+                format!("{message} with tools/call t in flight")
             );
         }
     }
