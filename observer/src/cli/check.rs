@@ -12,7 +12,7 @@ use crate::verdict;
 ///
 /// Judges each log anew and says what the policy objects to. Without --policy and --fail-on the
 /// built-in policy holds: findings of severity error are denied, warnings are told, and a log
-/// without any MCP message is no success.
+/// without any MCP message is no success. Whether a log was altered is observer verify's to say.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   observer check audit.jsonl
