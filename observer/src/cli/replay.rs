@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{Exit, Failure, Job, LogError, LogFile, OutputArgs, Outputs, SettingsArgs, say};
+use super::{Exit, Failure, Job, LogError, LogFile, OutputArgs, Outputs, SettingsArgs, judge, say};
 use crate::capture::Timestamp;
 use crate::pipeline::{Output, Pipeline};
 use crate::record::{Backend, Header, SCHEMA};
@@ -51,19 +51,19 @@ impl Replay {
         let mut pipeline =
             Pipeline::new(session::Settings::default(), settings).redacting(outputs.redactor());
         let (end, read) = replay(&mut log, &mut pipeline, &mut outputs);
-        let cut = log.cut();
-        if cut.is_some() || read.is_err() {
+        if log.is_cut() || read.is_err() {
             pipeline.note_cut();
         }
         pipeline.finish(end);
         drain(&mut pipeline, &mut outputs, None);
-        if let Some(cut) = cut {
+        if let Some(shortfall) = log.shortfall().filter(|_| read.is_ok()) {
             say(format_args!(
-                "{}: {cut}; the rest is judged",
-                self.file.display()
+                "{}: {shortfall}",
+                judge::name(&self.file).display()
             ));
             outputs.note_incomplete();
         }
+        let read = read.and_then(|()| log.take_altered().map_or(Ok(()), Err));
         outputs.flush();
         outputs.close(read.as_ref().err().map(ToString::to_string), false);
         read?;
