@@ -51,21 +51,30 @@ impl Replay {
         let mut pipeline =
             Pipeline::new(session::Settings::default(), settings).redacting(outputs.redactor());
         let (end, read) = replay(&mut log, &mut pipeline, &mut outputs);
-        let cut = log.cut();
-        if cut.is_some() || read.is_err() {
-            pipeline.note_cut();
-        }
-        pipeline.finish(end);
-        drain(&mut pipeline, &mut outputs, None);
-        if let Some(cut) = cut {
-            say(format_args!(
-                "{}: {cut}; the rest is judged",
-                self.file.display()
-            ));
-            outputs.note_incomplete();
-        }
+        let told = match read {
+            // A summary of a part would pass for one of the log.
+            Ok(Read::Left) => {
+                let left = "left before its end, so there is no summary";
+                outputs.is_left().then(|| left.to_owned())
+            }
+            Ok(Read::Whole) | Err(_) => {
+                let cut = log.cut();
+                if cut.is_some() || read.is_err() {
+                    pipeline.note_cut();
+                }
+                pipeline.finish(end);
+                drain(&mut pipeline, &mut outputs, None);
+                cut.map(|cut| {
+                    outputs.note_cut(cut.clone());
+                    format!("{cut}; the rest is judged")
+                })
+            }
+        };
         outputs.flush();
         outputs.close(read.as_ref().err().map(ToString::to_string), false);
+        if let Some(told) = told {
+            say(format_args!("{}: {told}", self.file.display()));
+        }
         read?;
         Ok(outputs.exit())
     }
@@ -88,6 +97,15 @@ impl Replay {
     }
 }
 
+/// How far a log was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Read {
+    /// To its end.
+    Whole,
+    /// Until nobody wanted to know the rest.
+    Left,
+}
+
 /// Feeds all records; returns the time of the last.
 ///
 /// A derived record is not read, but its time counts: the summary shows how long the live run
@@ -96,7 +114,7 @@ fn replay(
     log: &mut LogFile,
     pipeline: &mut Pipeline,
     outputs: &mut Outputs,
-) -> (Timestamp, Result<(), LogError>) {
+) -> (Timestamp, Result<Read, LogError>) {
     let mut end = Timestamp::ZERO;
     loop {
         if log.is_drained() {
@@ -104,7 +122,7 @@ fn replay(
         }
         let record = match log.next_record() {
             Ok(Some(record)) => record,
-            Ok(None) => return (end, Ok(())),
+            Ok(None) => return (end, Ok(Read::Whole)),
             Err(error) => return (end, Err(error)),
         };
         end = end.max(record.t());
@@ -115,7 +133,7 @@ fn replay(
         }
         drain(pipeline, outputs, place);
         if outputs.is_unwanted() {
-            return (end, Ok(()));
+            return (end, Ok(Read::Left));
         }
     }
 }
