@@ -266,9 +266,9 @@ impl LogFile {
         Ok(true)
     }
 
-    /// Whether it breaks off. Known at the end.
-    pub const fn is_cut(&self) -> bool {
-        self.cut.is_some()
+    /// Where it breaks off, in a few words. Known at the end.
+    pub fn cut(&self) -> Option<String> {
+        self.cut.as_ref().map(ToString::to_string)
     }
 
     /// What of it is missing, in a few words. Known at the end.

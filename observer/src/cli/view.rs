@@ -171,6 +171,13 @@ impl View {
         }
     }
 
+    /// Says where the log that is read breaks off.
+    pub(super) fn note_cut(&mut self, cut: String) {
+        if let Self::Shown(feed) = self {
+            feed.note_cut(cut);
+        }
+    }
+
     pub(super) fn flush(&mut self) {
         if let Self::Shown(feed) = self {
             feed.flush();

@@ -26,6 +26,8 @@ pub(crate) enum Message {
     Arrived(Vec<Arrival>),
     /// So many messages were left out, because the view could not keep up.
     Skipped(u64),
+    /// Where the log that is read breaks off.
+    Cut(String),
     /// What the observed command printed.
     Printed(Vec<u8>),
     /// There will be no more; why, where something went wrong.

@@ -61,6 +61,12 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Effect> {
             model.stale = true;
             Vec::new()
         }
+        Message::Cut(cut) => {
+            model.cut = true;
+            model.note = Some(format!("the log is cut: {cut}"));
+            model.stale = true;
+            Vec::new()
+        }
         Message::Printed(bytes) => {
             model.printed.get_or_insert_default().take(&bytes);
             model.stale = true;

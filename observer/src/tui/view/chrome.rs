@@ -75,6 +75,9 @@ fn scope(model: &Model) -> String {
 fn loss(model: &Model) -> (Ink, String) {
     let totals = &model.ledger.totals;
     let mut parts = Vec::new();
+    if model.cut {
+        parts.push("LOG CUT".into());
+    }
     if let Some(loss) = totals.loss.filter(|loss| !loss.complete()) {
         parts.push(format!("LOST {}", size(loss.ring_full + loss.unreadable)));
         if loss.events_lost > 0 {
