@@ -243,8 +243,9 @@ fn parse_header(line: &[u8]) -> Result<Header, ParseError> {
     }
 }
 
+/// What a message's line has beside `json`.
 #[derive(Deserialize)]
-struct MessageLine<'a> {
+struct Envelope {
     t: Timestamp,
     #[serde(default = "only_connection")]
     conn: ConnId,
@@ -252,29 +253,56 @@ struct MessageLine<'a> {
     bytes: u64,
     #[serde(default)]
     offset: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Json<'a> {
     #[serde(borrow)]
     json: &'a RawValue,
 }
 
 fn parse_message(line: &[u8]) -> Result<Message, ParseError> {
-    let MessageLine {
-        t,
-        conn,
-        from,
-        bytes,
-        offset,
-        json,
-    } = serde_json::from_slice(line)?;
+    if let Some(message) = parse_own_message(line) {
+        return Ok(message);
+    }
+    let envelope: Envelope = serde_json::from_slice(line)?;
+    let Json { json } = serde_json::from_slice(line)?;
     let text = with_blanks(line, json.get());
     let json = Frame::parse(Bytes::copy_from_slice(text)).map_err(ParseError::NotRpc)?;
-    Ok(Message {
-        t,
-        conn,
-        from,
-        bytes,
-        offset,
-        json,
-    })
+    Ok(envelope.around(json))
+}
+
+/// A message as the writer writes it: `json` is the last field, so that its text is scanned once.
+/// `None` where it is not, or is no message: the slow way tells what it is then.
+fn parse_own_message(line: &[u8]) -> Option<Message> {
+    const OPENING: &[u8] = b",\"json\":";
+    // No string has these bytes in it: its quotes are escaped.
+    let place = memchr::memmem::find(line, OPENING)?;
+    let (envelope, rest) = line.split_at(place);
+    let text = rest[OPENING.len()..].strip_suffix(b"}")?;
+    let envelope: Envelope = serde_json::from_slice(&[envelope, b"}"].concat()).ok()?;
+    let json = Frame::parse(Bytes::copy_from_slice(text)).ok()?;
+    Some(envelope.around(json))
+}
+
+impl Envelope {
+    const fn around(self, json: Frame) -> Message {
+        let Self {
+            t,
+            conn,
+            from,
+            bytes,
+            offset,
+        } = self;
+        Message {
+            t,
+            conn,
+            from,
+            bytes,
+            offset,
+            json,
+        }
+    }
 }
 
 /// `value`, which lies in `line`, with the blanks around it: they are the frame's own.
