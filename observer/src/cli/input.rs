@@ -91,7 +91,13 @@ impl Input {
             .by_ref()
             .take(LONGEST_LINE)
             .read_until(b'\n', &mut self.line);
-        let read = read.map_err(|error| failed("read", &self.path, error))?;
+        let read = read.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData if self.compressed => LogError::Compressed {
+                path: self.path.clone(),
+                line: self.lines,
+            },
+            _ => failed("read", &self.path, error),
+        })?;
         self.offset += read as u64;
         if read as u64 == LONGEST_LINE && !self.line.ends_with(b"\n") {
             return Err(LogError::Endless {
@@ -138,6 +144,8 @@ impl<R: Read> Read for UpToTheCut<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.0.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
+            // What the system says has a number; what has none, the decoder says.
+            Err(error) if error.raw_os_error().is_none() => Err(io::ErrorKind::InvalidData.into()),
             read => read,
         }
     }

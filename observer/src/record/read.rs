@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
@@ -24,7 +25,7 @@ use crate::session::{ConnId, Side};
 #[derive(Debug, Error)]
 pub enum ParseError {
     /// It is no JSON, or a field is missing or of the wrong kind.
-    #[error("{}", .0.to_string().replace(" at line 1 column", " at column"))]
+    #[error("{}", worded(.0))]
     Json(#[from] serde_json::Error),
     /// Its `json` is no JSON-RPC message.
     #[error("`json` is no JSON-RPC message ({0:?})")]
@@ -41,6 +42,18 @@ pub enum ParseError {
         /// What it says.
         schema: String,
     },
+}
+
+/// What is wrong with a line, in words that need no knowledge of a parser.
+fn worded(error: &serde_json::Error) -> String {
+    match error.classify() {
+        Category::Syntax => format!("it is no JSON from column {} on", error.column().max(1)),
+        Category::Eof => "it ends in the middle of a JSON value".into(),
+        Category::Data | Category::Io => {
+            let text = error.to_string();
+            text.replace(" at line 1 column", " at column")
+        }
+    }
 }
 
 /// Why a log cannot be read on.

@@ -198,7 +198,7 @@ fn damage_is_named_by_its_line() {
         ),
         (
             br#"{"type":"eof","t":1,"from":"cli"#,
-            "EOF while parsing a string",
+            "it ends in the middle",
         ),
         (br#"{"type":"eof","t":1}"#, "missing field `from`"),
         (
@@ -209,7 +209,7 @@ fn damage_is_named_by_its_line() {
             br#"{"type":"message","t":1,"from":"client","bytes":3,"json":{}}"#,
             "`json` is no",
         ),
-        (b"\xff\xfe", "expected value"),
+        (b"\xff\xfe", "it is no JSON from column 1 on"),
         (HEADER, "begins another log"),
     ] {
         let mut reader = Reader::new();
