@@ -19,7 +19,7 @@ const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 /// An open file, read line by line.
 pub(super) struct Input {
     path: PathBuf,
-    reader: BufReader<Box<dyn Read>>,
+    reader: BufReader<Box<dyn Read + Send>>,
     line: Vec<u8>,
     lines: u64,
     /// Position after the line that was read last.
@@ -36,7 +36,7 @@ impl Input {
     /// What the system says.
     pub(super) fn open(path: &Path) -> Result<Self, LogError> {
         let mut size = None;
-        let (path, mut source): (PathBuf, Box<dyn Read>) = match path.as_os_str() == "-" {
+        let (path, mut source): (PathBuf, Box<dyn Read + Send>) = match path.as_os_str() == "-" {
             true => ("stdin".into(), Box::new(io::stdin())),
             false => match File::open(path) {
                 Ok(file) => {
@@ -54,7 +54,7 @@ impl Input {
             .read_to_end(&mut opening);
         read.map_err(|error| failed("read", &path, error))?;
         let compressed = opening == ZSTD;
-        let mut source: Box<dyn Read> = Box::new(Cursor::new(opening).chain(source));
+        let mut source: Box<dyn Read + Send> = Box::new(Cursor::new(opening).chain(source));
         if compressed {
             let decoder = zstd::Decoder::new(source);
             let decoder = decoder.map_err(|error| failed("decompress", &path, error))?;
@@ -91,7 +91,13 @@ impl Input {
             .by_ref()
             .take(LONGEST_LINE)
             .read_until(b'\n', &mut self.line);
-        let read = read.map_err(|error| failed("read", &self.path, error))?;
+        let read = read.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData if self.compressed => LogError::Compressed {
+                path: self.path.clone(),
+                line: self.lines,
+            },
+            _ => failed("read", &self.path, error),
+        })?;
         self.offset += read as u64;
         if read as u64 == LONGEST_LINE && !self.line.ends_with(b"\n") {
             return Err(LogError::Endless {
@@ -138,6 +144,8 @@ impl<R: Read> Read for UpToTheCut<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.0.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
+            // What the system says has a number; what has none, the decoder says.
+            Err(error) if error.raw_os_error().is_none() => Err(io::ErrorKind::InvalidData.into()),
             read => read,
         }
     }

@@ -32,6 +32,14 @@ pub enum LogError {
         /// What is wrong.
         source: ReadError,
     },
+    /// What is compressed in it does not come out.
+    #[error("cannot read {}: it is damaged: it cannot be decompressed beyond line {}", .path.display(), .line - 1)]
+    Compressed {
+        /// Which file.
+        path: PathBuf,
+        /// The line in which the damage shows: 1, 2, ...
+        line: u64,
+    },
     /// A line has no end.
     #[error("cannot read {}: line {line} is damaged: it is longer than {LONGEST_LINE} bytes", .path.display())]
     Endless {
@@ -357,7 +365,9 @@ impl From<LogError> for Failure {
                     failure.with_remedy(cut_before(*line, path))
                 }
             },
-            LogError::Endless { line, path } => failure.with_remedy(cut_before(*line, path)),
+            LogError::Compressed { line, path } | LogError::Endless { line, path } => {
+                failure.with_remedy(cut_before(*line, path))
+            }
             LogError::NotFirst { .. } => {
                 failure.with_remedy("give the first part, which leads to the others")
             }

@@ -413,6 +413,7 @@ mod tests {
             outputs.handle_output(&finding(), None);
         }
         let summary = Summary {
+            messages: 1,
             complete,
             ..Summary::default()
         };
