@@ -182,17 +182,11 @@ fn news(model: &Model, theme: &Theme, row: &mut Row<'_>) {
         let calls = count(abandoned.into(), "call");
         row.push(Ink::Accent, &format!(" {sign} {calls} abandoned"));
         row.push(Ink::Plain, ": the host gave up and did not cancel.  ");
-        row.push(Ink::Key, "n");
-        row.push(Ink::Dim, " next  ");
-        row.push(Ink::Key, "Enter");
-        row.push(Ink::Dim, " why");
+        news_keys(row);
     } else if ledger.suspected() > 0 {
         let calls = count(ledger.suspected(), "call");
         row.push(Ink::Warning, &format!(" ? {calls} perhaps abandoned.  "));
-        row.push(Ink::Key, "n");
-        row.push(Ink::Dim, " next  ");
-        row.push(Ink::Key, "Enter");
-        row.push(Ink::Dim, " why");
+        news_keys(row);
     } else if ledger.totals.standing > 0 {
         let found = count(ledger.totals.standing.into(), "finding");
         row.push(Ink::Warning, &format!(" {found}, no abandoned call"));
@@ -200,6 +194,22 @@ fn news(model: &Model, theme: &Theme, row: &mut Row<'_>) {
         row.push(Ink::Dim, " waiting for the first message…");
     } else {
         row.push(Ink::Good, " nothing found so far");
+    }
+}
+
+/// What to press about it, where there is room for all of that.
+fn news_keys(row: &mut Row<'_>) {
+    let keys = [
+        (Ink::Key, "n"),
+        (Ink::Dim, " next  "),
+        (Ink::Key, "Enter"),
+        (Ink::Dim, " why"),
+    ];
+    let wide: usize = keys.iter().map(|(_, text)| width(text)).sum();
+    if row.room >= wide {
+        for (ink, text) in keys {
+            row.push(ink, text);
+        }
     }
 }
 
