@@ -16,7 +16,7 @@ use crate::wording::{count, size, span, time};
 const FIRST_LINES: usize = 200;
 
 /// And so many when more are asked for.
-const MORE_LINES: usize = 20_000;
+const MORE_LINES: usize = 10_000;
 
 /// So many related calls, or progress notifications, are listed.
 const LISTED: usize = 20;
