@@ -9,6 +9,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use observer::record::{Chain, parse_line};
+
+/// Whatever it says: only its seal is looked at.
+const SUMMARY: &str = r#"{"type":"summary","t":0,"calls":{},"findings":{},"messages":0,"bytes":0,"gaps":0,"complete":true,"loss":null}"#;
+
 /// So often a program's size is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -94,12 +99,20 @@ fn resident(child: &Child) -> u64 {
     kilobytes.unwrap_or(0) / 1_000
 }
 
-/// A log of calls of twenty tools, each with an answer of 1 kB.
+/// A log of calls of twenty tools, each with an answer of 1 kB, sealed as any that is observed.
 fn write_log(path: &Path, size: u64) -> io::Result<()> {
     let mut log = BufWriter::new(File::create(path)?);
-    writeln!(
-        log,
-        r#"{{"type":"header","t":0,"schema":"observer/1","started":"2026-01-01T00:00:00Z"}}"#
+    let (mut chain, mut lines) = (Chain::new(), Vec::new());
+    let mut add = |line: &str| {
+        let record = parse_line(line.as_bytes()).map_err(io::Error::other)?;
+        chain.write_line(&record.ok_or(io::ErrorKind::InvalidInput)?, &mut lines);
+        log.write_all(&lines)?;
+        let written = lines.len() as u64;
+        lines.clear();
+        io::Result::Ok(written)
+    };
+    add(
+        r#"{"type":"header","t":0,"schema":"observer/1","observer":"0.1.0","started":"2026-01-01T00:00:00Z"}"#,
     )?;
     let text = "x".repeat(1_000);
     let mut written = 0;
@@ -107,17 +120,15 @@ fn write_log(path: &Path, size: u64) -> io::Result<()> {
     while written < size {
         id += 1;
         let t = id * 4;
-        let call = format!(
-            r#"{{"type":"message","t":{t},"conn":1,"from":"client","bytes":110,"json":{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"tool{}","arguments":{{"n":{}}}}}}}}}"#,
+        written += add(&format!(
+            r#"{{"type":"message","t":{t},"conn":1,"from":"client","bytes":110,"json":{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"tool{}","arguments":{{"n":{id}}}}}}}}}"#,
             id % 20,
-            id
-        );
-        let answer = format!(
+        ))?;
+        written += add(&format!(
             r#"{{"type":"message","t":{},"conn":1,"from":"server","bytes":1100,"json":{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}}}"#,
             t + 1
-        );
-        writeln!(log, "{call}\n{answer}")?;
-        written += (call.len() + answer.len() + 2) as u64;
+        ))?;
     }
+    add(SUMMARY)?;
     log.flush()
 }

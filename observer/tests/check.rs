@@ -170,3 +170,110 @@ fn a_cut_log_is_judged_and_with_strict_not_shown() {
         "{stdout}"
     );
 }
+
+/// A sealed log of a host that abandons nothing; its name.
+fn sealed(lab: &Lab, name: &str) -> String {
+    let clean = trace("codex-0.171-retry");
+    let (code, _, stderr) = lab.observer(&["replay", "-q", "--log", name, &clean]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    fs::read_to_string(lab.0.path().join(name)).expect("text")
+}
+
+#[test]
+fn an_altered_log_is_no_evidence() {
+    let lab = Lab::new();
+    let log = sealed(&lab, "audit.jsonl");
+    let (code, _, stderr) = lab.observer(&["check", "--strict", "audit.jsonl"]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    let last = log.trim_end().rfind('\n').expect("lines") + 1;
+    for altered in [
+        // A word in it, a line too few, a line too many.
+        log.replacen("\"bytes\":1", "\"bytes\":2", 1),
+        log.lines()
+            .enumerate()
+            .filter(|(place, _)| *place != 3)
+            .map(|(_, line)| format!("{line}\n"))
+            .collect(),
+        format!("{log}{{\"type\":\"eof\",\"t\":9,\"from\":\"client\"}}\n"),
+        // A summary of another log.
+        log[last..].replacen("\"lines\":", "\"lines\":1", 1),
+    ]
+    .map(
+        |text: String| match text.starts_with("{\"type\":\"summary") {
+            true => format!("{}{text}", &log[..last]),
+            false => text,
+        },
+    ) {
+        lab.write("altered.jsonl", &altered);
+        let (code, stdout, stderr) = lab.observer(&["check", "altered.jsonl"]);
+        assert_eq!(code, Some(2), "{stdout}{stderr}");
+        assert!(
+            stdout.contains("altered.jsonl: not shown: the log was altered\n"),
+            "{stdout}"
+        );
+        assert!(
+            stderr.starts_with("observer: altered.jsonl was altered: line"),
+            "{stderr}"
+        );
+        assert_eq!(lab.code(&["verify", "-q", "altered.jsonl"]), Some(1));
+        for other in [&["report"][..], &["replay", "-q"], &["diff", "audit.jsonl"]] {
+            let (code, _, stderr) = lab.observer(&[other, &["altered.jsonl"]].concat());
+            assert_eq!(code, Some(2), "{stderr}");
+            assert_eq!(stderr.matches("was altered: line").count(), 1, "{stderr}");
+        }
+    }
+}
+
+#[test]
+fn a_log_whose_seals_were_taken_away_is_told_so() {
+    let lab = Lab::new();
+    let log = sealed(&lab, "audit.jsonl");
+    let (rest, seal) = log.rsplit_once(",\"chain\":").expect("a seal");
+    assert!(seal.ends_with("}}\n"));
+    lab.write("bare.jsonl", &format!("{rest}}}\n"));
+    let (code, _, stderr) = lab.observer(&["check", "bare.jsonl"]);
+    assert_eq!(
+        (code, stderr.as_str()),
+        (
+            Some(0),
+            "observer: bare.jsonl: it is not sealed: whether it was altered cannot be told\n"
+        )
+    );
+    assert_eq!(lab.code(&["check", "--strict", "bare.jsonl"]), Some(3));
+    assert_eq!(lab.code(&["verify", "-q", "bare.jsonl"]), Some(3));
+}
+
+#[test]
+fn an_altered_part_of_a_log_is_named() {
+    for ending in ["", ".zst"] {
+        let lab = Lab::new();
+        let log = format!("audit.jsonl{ending}");
+        let line =
+            "{\"type\":\"noise\",\"t\":1,\"from\":\"server\",\"bytes\":3,\"kind\":\"text\"}\n";
+        lab.write("long.jsonl", &format!("{SILENT}{}", line.repeat(1_000)));
+        let args = [
+            "replay",
+            "-q",
+            "--rotate",
+            "16KiB",
+            "--log",
+            &log,
+            "long.jsonl",
+        ];
+        assert_eq!(lab.code(&args), Some(0));
+        let (code, _, stderr) = lab.observer(&["check", "--fail-on", "error", &log]);
+        assert_eq!((code, stderr.as_str()), (Some(0), ""));
+        if !ending.is_empty() {
+            continue;
+        }
+        let part = lab.0.path().join("audit.2.jsonl");
+        let text = fs::read_to_string(&part).expect("text");
+        fs::write(&part, text.replacen("\"bytes\":3", "\"bytes\":4", 1)).expect("written");
+        let (code, _, stderr) = lab.observer(&["check", "--fail-on", "error", &log]);
+        assert_eq!(code, Some(2));
+        assert!(
+            stderr.starts_with("observer: audit.2.jsonl was altered: lines 1 to "),
+            "{stderr}"
+        );
+    }
+}

@@ -12,6 +12,8 @@ fn the_pages_show_what_the_program_prints() {
     // The pages speak to somebody in the repository's folder; the other test reads no file.
     std::env::set_current_dir("..").expect("the repository's folder");
     trycmd::TestCases::new()
+        // What a user sees, not what a runner of tests would.
+        .env("CI", "")
         .case("README.md")
         .case("docs/commands.md");
 }

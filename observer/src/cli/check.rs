@@ -12,7 +12,10 @@ use crate::verdict;
 ///
 /// Judges each log anew and says what the policy objects to. Without --policy and --fail-on the
 /// built-in policy holds: findings of severity error are denied, warnings are told, and a log
-/// without any MCP message is no success. Whether a log was altered is observer verify's to say.
+/// without any MCP message is no success.
+///
+/// A log is held to its seals as it is read. One that was altered is damaged: the exit code is 2,
+/// whatever is found in it. observer verify tells more.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   observer check audit.jsonl
@@ -85,14 +88,19 @@ impl Check {
             }
         };
         parts.read.extend(judged.parts.iter().cloned());
-        if let Some(shortfall) = judged.shortfall(file) {
-            say(shortfall);
+        let name = judge::name(file);
+        if let Some(shortfall) = &judged.shortfall {
+            say(format_args!("{}: {shortfall}", name.display()));
             gate.note_incomplete();
         }
         let exit = gate.exit().unwrap_or(Exit::Clean);
         if let (false, Some(summary)) = (self.quiet, summary) {
-            let name = judge::name(file);
-            let title = format!("{}: {}", name.display(), verdict_of(&gate, exit));
+            let verdict = match (&judged.damage, exit) {
+                (Some(LogError::Altered { .. }), Exit::Clean) => "not shown: the log was altered",
+                (Some(_), Exit::Clean) => "not shown: the log is damaged",
+                _ => verdict_of(&gate, exit),
+            };
+            let title = format!("{}: {verdict}", name.display());
             lines
                 .append_ruling(&title, &summary, gate.ruling())
                 .map_err(|error| Failure::new(Exit::Failed, error))?;

@@ -79,18 +79,17 @@ impl Diff {
     fn tally(&self, path: &Path) -> Result<(Tally, Exit), Failure> {
         let mut tally = Tally::default();
         let judged = judge::judge(path, &self.settings, |output| tally.handle_output(output))?;
-        let shortfall = judged.shortfall(path);
         let exit = match judged.damage {
             Some(error) => {
                 say(Failure::from(error));
                 Exit::Failed
             }
             // What is not there any more may only be beyond the cut.
-            None if shortfall.is_some() => Exit::Incomplete,
+            None if judged.cut => Exit::Incomplete,
             None => Exit::Clean,
         };
-        if let Some(shortfall) = shortfall {
-            say(shortfall);
+        if let Some(shortfall) = judged.shortfall {
+            say(format_args!("{}: {shortfall}", judge::name(path).display()));
         }
         Ok((tally, exit))
     }

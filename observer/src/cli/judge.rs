@@ -11,20 +11,14 @@ use crate::session;
 
 /// A log that has been read to where it can be read.
 pub(super) struct Judged {
-    /// Where it breaks off.
-    pub(super) cut: Option<String>,
+    /// Whether it breaks off.
+    pub(super) cut: bool,
+    /// What of it is missing, in a sentence.
+    pub(super) shortfall: Option<String>,
     /// The files after the first that belong to it.
     pub(super) parts: Vec<PathBuf>,
-    /// Why it cannot be read on. What came before is judged.
+    /// Why it cannot be read on (what came before is judged), or that it was altered.
     pub(super) damage: Option<LogError>,
-}
-
-impl Judged {
-    /// What of the log could not be judged, in a sentence.
-    pub(super) fn shortfall(&self, path: &Path) -> Option<String> {
-        let cut = self.cut.as_ref()?;
-        Some(format!("{}: {cut}; the rest is judged", path.display()))
-    }
 }
 
 /// Judges a log, by the settings in it unless others are given. All that comes out, the summary
@@ -71,16 +65,17 @@ pub(super) fn judge_open(
         }
     };
     drop(progress);
-    let cut = log.cut();
-    if cut.is_some() || damage.is_some() {
+    let cut = log.cut().is_some();
+    if cut || damage.is_some() {
         pipeline.note_cut();
     }
     pipeline.finish(end);
     drain(&mut pipeline);
     Judged {
         cut,
+        shortfall: log.shortfall().filter(|_| damage.is_none()),
         parts: log.parts().to_vec(),
-        damage,
+        damage: damage.or_else(|| log.take_altered()),
     }
 }
 

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::input::{Input, LONGEST_LINE};
 use super::{Exit, Failure};
-use crate::record::{Digest, Header, Part, ReadError, Reader, Record, Tail};
+use crate::record::{Altered, Digest, Header, Part, ReadError, Reader, Record, Seals, Tail};
 use crate::tui::LogPlace;
 
 /// A failure to read a log.
@@ -48,6 +48,14 @@ pub enum LogError {
         /// Which part it is.
         part: u32,
     },
+    /// A seal does not hold.
+    #[error("{} was altered: {source}; what stands there now was judged", .path.display())]
+    Altered {
+        /// Which file.
+        path: PathBuf,
+        /// Where.
+        source: Altered,
+    },
     /// The file that a log should go on in holds something else.
     #[error("cannot read {}: it is not the part that follows", .path.display())]
     OtherPart {
@@ -56,21 +64,30 @@ pub enum LogError {
     },
 }
 
-/// The observer of a log that none wrote: records from elsewhere, which need no summary.
+/// The observer of a log that none wrote: records from elsewhere.
 const FOREIGN: [&str; 2] = ["", "0"];
 
 /// An open log, in all its parts.
 pub struct LogFile {
     input: Input,
     reader: Reader,
+    /// The seals of the file that is read, for as long as they hold.
+    seals: Option<Seals>,
+    /// Whether a seal was met.
+    sealed: bool,
+    /// Whether the end was, and no seal.
+    unsealed: bool,
+    altered: Option<LogError>,
     /// Where the log goes on, and the seal that says so.
     next: Option<(String, Digest)>,
     part: u32,
     /// The files after the first.
     parts: Vec<PathBuf>,
     cut: Option<Cut>,
-    /// Whether the end is still to come: a log that the observer wrote ends with its summary.
-    unfinished: bool,
+    /// Whether the records come from elsewhere: such a log needs neither summary nor seals.
+    foreign: bool,
+    /// Whether the summary was met.
+    concluded: bool,
 }
 
 /// Where a log breaks off.
@@ -99,14 +116,19 @@ impl LogFile {
         let mut log = Self {
             input: Input::open(path)?,
             reader: Reader::new(),
+            seals: Some(Seals::new()),
+            sealed: false,
+            unsealed: false,
+            altered: None,
             next: None,
             part: 1,
             parts: Vec::new(),
             cut: None,
-            unfinished: false,
+            foreign: false,
+            concluded: false,
         };
         let header = log.header()?;
-        log.unfinished = !FOREIGN.contains(&&*header.observer);
+        log.foreign = FOREIGN.contains(&&*header.observer);
         match header.part {
             Some(part) => Err(LogError::NotFirst {
                 path: path.into(),
@@ -129,7 +151,10 @@ impl LogFile {
                         .clone()
                         .zip(record.chain.map(|seal| seal.sha256));
                 }
-                self.unfinished &= !matches!(record, Record::Summary(_));
+                if let Record::Summary(summary) = &record {
+                    // Where there are seals, a summary without one is not the observer's.
+                    self.concluded |= !self.sealed || summary.chain.is_some();
+                }
                 return Ok(Some(record));
             }
             match self.next.take() {
@@ -139,9 +164,7 @@ impl LogFile {
                     }
                 }
                 _ => {
-                    if self.unfinished && self.cut.is_none() {
-                        self.cut = Some(Cut::After(self.input.lines()));
-                    }
+                    self.note_end();
                     return Ok(None);
                 }
             }
@@ -155,7 +178,12 @@ impl LogFile {
 
     fn record_of_part(&mut self) -> Result<Option<Record>, LogError> {
         loop {
-            let record = match self.input.next_line()? {
+            let line = self.input.next_line()?;
+            let sealed = match &mut self.seals {
+                Some(seals) if !line.is_empty() => seals.handle_line(line),
+                _ => Ok(false),
+            };
+            let record = match line {
                 [] => {
                     self.reader
                         .finish()
@@ -172,10 +200,33 @@ impl LogFile {
                     Err(error) => Err(error),
                 },
             };
-            if let Some(record) = record.map_err(|source| self.content(source))? {
+            let record = record.map_err(|source| self.content(source))?;
+            self.note_seal(sealed);
+            if let Some(record) = record {
                 return Ok(Some(record));
             }
         }
+    }
+
+    /// A log that the observer wrote ends with its summary, and has seals.
+    fn note_end(&mut self) {
+        if self.foreign || self.cut.is_some() {
+            return;
+        }
+        if !self.concluded {
+            self.cut = Some(Cut::After(self.input.lines()));
+        }
+        self.unsealed = !self.sealed;
+    }
+
+    /// Nothing can be said of the seals that follow one that does not hold.
+    fn note_seal(&mut self, sealed: Result<bool, Altered>) {
+        self.sealed |= !matches!(sealed, Ok(false));
+        let Err(source) = sealed else { return };
+        self.seals = None;
+        let path = self.input.path().into();
+        self.altered
+            .get_or_insert(LogError::Altered { path, source });
     }
 
     fn header(&mut self) -> Result<Header, LogError> {
@@ -201,6 +252,7 @@ impl LogFile {
             Err(error) => return Err(error),
         };
         self.reader = Reader::new();
+        self.seals = Some(Seals::new());
         let header = self.header()?;
         self.part += 1;
         let expected = Part {
@@ -217,6 +269,22 @@ impl LogFile {
     /// Where it breaks off, in a few words. Known at the end.
     pub fn cut(&self) -> Option<String> {
         self.cut.as_ref().map(ToString::to_string)
+    }
+
+    /// What of it is missing, in a few words. Known at the end.
+    pub fn shortfall(&self) -> Option<String> {
+        match &self.cut {
+            Some(cut) => Some(format!("{cut}; the rest is judged")),
+            None if self.unsealed => {
+                Some("it is not sealed: whether it was altered cannot be told".into())
+            }
+            None => None,
+        }
+    }
+
+    /// Where it is not as it was written. Known at the end; told once.
+    pub fn take_altered(&mut self) -> Option<LogError> {
+        self.altered.take()
     }
 
     /// Where the last record lies in the file that was opened; `None` where it cannot be read
@@ -281,6 +349,14 @@ impl From<LogError> for Failure {
                     failure.with_remedy(cut_before(*line, path))
                 }
             },
+            LogError::Altered { source, path } => match source {
+                Altered::Lines { lines, .. } => {
+                    failure.with_remedy(cut_before(*lines.start(), path))
+                }
+                Altered::Record { line, .. } | Altered::AfterEnd { line, .. } => {
+                    failure.with_remedy(cut_before(*line, path))
+                }
+            },
             LogError::Endless { line, path } => failure.with_remedy(cut_before(*line, path)),
             LogError::NotFirst { .. } => {
                 failure.with_remedy("give the first part, which leads to the others")
@@ -292,10 +368,14 @@ impl From<LogError> for Failure {
     }
 }
 
+/// What can be done where a log is good up to a line.
 fn cut_before(line: u64, path: &Path) -> String {
-    format!(
-        "what comes before it is good: head -n {} {}",
-        line - 1,
-        path.display()
-    )
+    let good = line - 1;
+    let compressed = path.extension().is_some_and(|ending| ending == "zst");
+    let path = path.display();
+    match (good, compressed) {
+        (0, _) => "give another copy of it".into(),
+        (_, false) => format!("what comes before it is good: head -n {good} {path}"),
+        (_, true) => format!("what comes before it is good: zstdcat {path} | head -n {good}"),
+    }
 }

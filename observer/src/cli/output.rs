@@ -282,7 +282,6 @@ impl Outputs {
 
     /// Says where the log that is read breaks off.
     pub fn note_cut(&mut self, cut: String) {
-        self.gate.note_incomplete();
         self.view.note_cut(cut);
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{Exit, Failure, Job, LogError, LogFile, OutputArgs, Outputs, SettingsArgs, say};
+use super::{Exit, Failure, Job, LogError, LogFile, OutputArgs, Outputs, SettingsArgs, judge, say};
 use crate::capture::Timestamp;
 use crate::pipeline::{Output, Pipeline};
 use crate::record::{Backend, Header, SCHEMA};
@@ -64,16 +64,24 @@ impl Replay {
                 }
                 pipeline.finish(end);
                 drain(&mut pipeline, &mut outputs, None);
-                cut.map(|cut| {
-                    outputs.note_cut(cut.clone());
-                    format!("{cut}; the rest is judged")
-                })
+                if let Some(cut) = cut {
+                    outputs.note_cut(cut);
+                }
+                let shortfall = log.shortfall().filter(|_| read.is_ok());
+                if shortfall.is_some() {
+                    outputs.note_incomplete();
+                }
+                shortfall
             }
         };
+        let read = read.and_then(|_| log.take_altered().map_or(Ok(()), Err));
         outputs.flush();
         outputs.close(read.as_ref().err().map(ToString::to_string), false);
         if let Some(told) = told {
-            say(format_args!("{}: {told}", self.file.display()));
+            say(format_args!(
+                "{}: {told}",
+                judge::name(&self.file).display()
+            ));
         }
         read?;
         Ok(outputs.exit())

@@ -128,7 +128,8 @@ impl Report {
             }
         });
         let mut faults = Vec::new();
-        if let Some(shortfall) = judged.shortfall(file) {
+        if let Some(shortfall) = judged.shortfall {
+            let shortfall = format!("{}: {shortfall}", judge::name(file).display());
             say(&shortfall);
             faults.push(shortfall);
             gate.note_incomplete();

@@ -2,7 +2,7 @@
 //!
 //! Every so many lines, and at its end, a log says what it held so far: a [`Seal`], the SHA-256 of
 //! every byte of the file before it. [`Chain`] writes the lines of a log and their seals,
-//! [`Verifier`](super::Verifier) looks whether they still hold. Must not touch a file.
+//! [`Seals`](super::Seals) looks whether they still hold. Must not touch a file.
 
 use std::fmt;
 use std::ops::Range;

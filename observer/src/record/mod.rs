@@ -2,7 +2,8 @@
 //!
 //! Owns the names and shapes of the public contract (`docs/audit-log.md`), and nothing but them:
 //! must not conclude anything, nor touch a file. [`Record::write_line`] makes a line of a log,
-//! [`Chain`] seals what was written, [`Reader`] takes lines back, [`Verifier`] looks at the seals. Invariant: a message's own text goes through both untouched.
+//! [`Chain`] seals what was written, [`Reader`] takes lines back, [`Seals`] and [`Verifier`] look
+//! whether the seals hold. Invariant: a message's own text goes through untouched.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod chain;
@@ -13,6 +14,7 @@ mod header;
 mod observed;
 mod read;
 mod scalar;
+mod seals;
 mod verify;
 mod word;
 
@@ -34,6 +36,7 @@ pub use observed::{
 };
 pub use read::{ParseError, ReadError, Reader, Tail, parse_line};
 pub use scalar::Span;
+pub use seals::Seals;
 pub use verify::{Altered, End, Verified, Verifier, VerifyError};
 pub use word::Word;
 

@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
-use super::chain::{Digest, Held, Seal, read_seal, seal_in};
-use super::{ChainRecord, Header, ParseError, Reader, Record, parse_line};
+use super::chain::{Digest, Seal};
+use super::{Header, ParseError, Reader, Record, Seals, parse_line};
 
 /// A file of a log, looked over to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,11 +113,9 @@ pub enum VerifyError {
 /// Looks a file over, line by line. Has no file: the caller brings the lines.
 #[derive(Debug, Default)]
 pub struct Verifier {
-    held: Held,
+    seals: Seals,
     part: Option<super::Part>,
-    last: LastSeal,
     open: Open,
-    end: Option<End>,
 }
 
 /// Lines that no seal covers so far. They are looked at where it turns out that none does.
@@ -134,14 +132,6 @@ struct Open {
 /// More text than this is looked at, and not kept.
 const KEPT: usize = 4 << 20;
 
-/// The last seal that held, and where its line ends.
-#[derive(Debug, Default)]
-struct LastSeal {
-    seal: Option<Seal>,
-    lines: u64,
-    bytes: u64,
-}
-
 impl Verifier {
     /// A verifier that expects the header next.
     pub fn new() -> Self {
@@ -153,27 +143,14 @@ impl Verifier {
     /// # Errors
     /// Where the file is no log, or not as it was written. Nothing can be said of what follows.
     pub fn handle_line(&mut self, line: &[u8]) -> Result<(), VerifyError> {
-        let text = line.strip_suffix(b"\n").unwrap_or(line);
-        if self.held.lines == 0 {
-            self.begin(text)?;
+        if self.seals.lines() == 0 {
+            self.begin(line.strip_suffix(b"\n").unwrap_or(line))?;
         }
-        if self.end.is_some() {
-            return Err(self.after_end().into());
-        }
-        match seal_in(text) {
-            Some(place) => {
-                let (own, rest) = line.split_at(place.start);
-                self.held.add(own);
-                let found = self.held.seal();
-                let said = read_seal(&text[place]);
-                self.held.add_line(rest);
-                self.judge_seal(said, found)?;
-                self.end = end(text);
-            }
-            None => {
-                self.held.add_line(line);
-                self.open.add_line(line);
-            }
+        match self.seals.handle_line(line) {
+            Ok(true) => self.open.clear(self.seals.lines(), self.seals.bytes()),
+            Ok(false) => self.open.add_line(line),
+            // What is broken by itself tells more than the seal behind it.
+            Err(altered) => return Err(self.open.damage().unwrap_or(altered).into()),
         }
         Ok(())
     }
@@ -183,29 +160,30 @@ impl Verifier {
     /// # Errors
     /// As [`Self::handle_line`].
     pub fn finish(mut self, rest: &[u8]) -> Result<Verified, VerifyError> {
-        if self.held.lines == 0 {
+        let seals = &self.seals;
+        if seals.lines() == 0 {
             // It may be the beginning of a header.
             Reader::new().handle_tail(rest)?;
         }
         if let Some(damage) = self.open.damage() {
             return Err(damage.into());
         }
-        if self.end.is_some() && !rest.is_empty() {
-            return Err(self.after_end().into());
+        if seals.end().is_some() && !rest.is_empty() {
+            return Err(seals.after_end().into());
         }
-        let end = match (rest, self.end) {
-            ([], Some(end)) => end,
+        let end = match (rest, seals.end()) {
+            ([], Some(end)) => end.clone(),
             ([], None) => End::Line,
             _ => End::Midst {
-                line: self.held.lines + 1,
-                offset: self.held.bytes,
+                line: seals.lines() + 1,
+                offset: seals.bytes(),
             },
         };
         Ok(Verified {
-            lines: self.held.lines,
-            bytes: self.held.bytes,
-            seal: self.last.seal,
-            sealed: self.last.lines,
+            lines: seals.lines(),
+            bytes: seals.bytes(),
+            seal: seals.last(),
+            sealed: seals.sealed(),
             part: self.part.map_or(1, |part| part.number),
             previous: self.part.map(|part| part.previous),
             end,
@@ -218,34 +196,6 @@ impl Verifier {
             self.part = part;
         }
         Ok(())
-    }
-
-    fn judge_seal(&mut self, said: Option<Seal>, found: Seal) -> Result<(), Altered> {
-        if said == Some(found) {
-            self.last = LastSeal {
-                seal: said,
-                lines: self.held.lines,
-                bytes: self.held.bytes,
-            };
-            self.open.clear(self.held.lines, self.held.bytes);
-            return Ok(());
-        }
-        if let Some(damage) = self.open.damage() {
-            return Err(damage);
-        }
-        Err(Altered::Lines {
-            lines: self.last.lines + 1..=self.held.lines,
-            offset: self.last.bytes,
-            end: self.held.bytes,
-            moved: said.map_or(0, |said| i128::from(found.bytes) - i128::from(said.bytes)),
-        })
-    }
-
-    fn after_end(&self) -> Altered {
-        Altered::AfterEnd {
-            line: self.held.lines + 1,
-            offset: self.held.bytes,
-        }
     }
 }
 
@@ -285,16 +235,5 @@ impl Open {
         self.text.clear();
         self.damage = None;
         (self.lines, self.bytes) = (lines, bytes);
-    }
-}
-
-/// The end that a sealed line is.
-fn end(text: &[u8]) -> Option<End> {
-    match parse_line(text) {
-        Ok(Some(Record::Summary(_))) => Some(End::Summary),
-        Ok(Some(Record::Chain(ChainRecord {
-            next: Some(next), ..
-        }))) => Some(End::Next(next)),
-        _ => None,
     }
 }

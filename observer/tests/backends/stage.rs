@@ -45,6 +45,7 @@ impl Stage {
             .current_dir("/")
             .stdin(Stdio::null())
             .env("NO_COLOR", "1")
+            .env_remove("CI")
             .env_remove("SUDO_UID")
             .env_remove("DOAS_USER");
         if nix::unistd::geteuid().is_root() {
@@ -61,12 +62,11 @@ impl Stage {
             // It takes the rights that this process has.
             _ => Command::new(self.observer()),
         };
-        command.stdin(Stdio::null()).env_remove("SUDO_UID").args([
-            "run",
-            "--quiet",
-            "--backend",
-            backend,
-        ]);
+        command
+            .stdin(Stdio::null())
+            .env_remove("CI")
+            .env_remove("SUDO_UID")
+            .args(["run", "--quiet", "--backend", backend]);
         command
     }
 }

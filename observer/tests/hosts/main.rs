@@ -180,6 +180,7 @@ fn two_hosts_with_equal_ids() {
     let mut watch = Command::new(env!("CARGO_BIN_EXE_observer"))
         .args(["watch", "--quiet", "--log"])
         .arg(&log)
+        .env_remove("CI")
         .stdin(Stdio::null())
         .spawn()
         .unwrap();

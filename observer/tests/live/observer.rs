@@ -57,6 +57,7 @@ impl Observer {
         command
             .args(args)
             .env("NO_COLOR", "1")
+            .env_remove("CI")
             .env_remove("SUDO_UID")
             .env_remove("DOAS_USER");
         Self {

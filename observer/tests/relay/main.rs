@@ -83,6 +83,7 @@ impl Bench {
         command.args(&server[1..]).current_dir(self.folder.path());
         command
             .env("XDG_STATE_HOME", self.path("state"))
+            .env_remove("CI")
             .process_group(0);
         command
     }
