@@ -150,7 +150,11 @@ pub(super) fn excerpt(number: u32, model: &Model, columns: usize) -> Vec<Line> {
             );
             other(&mut page, event);
         }
-        (Body::InLog(_) | Body::Gone, None) => away(&mut page, frame),
+        (Body::InLog(_), None) => {
+            let text = "Its text has left memory. Enter reads it back from the log.";
+            page.prose(2, Ink::Dim, text);
+        }
+        (Body::Gone, None) => away(&mut page, frame),
     }
     page.lines
 }

@@ -1,17 +1,15 @@
-//! What the view wants done outside: the clipboard, and the logs that are read and written.
+//! What the view wants done outside: the clipboard, and a log that is saved.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::execute;
 
-use crate::record::parse_line;
-use crate::session::Event;
+use super::log::Log;
 use crate::tui::message::SavedLine;
-use crate::tui::model::LogPlace;
 
 /// More than this is not put into a clipboard: terminals drop it.
 const CLIPBOARD: usize = 1 << 20;
@@ -24,29 +22,8 @@ pub(super) fn copy(text: &str) -> io::Result<()> {
     execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
 }
 
-pub(super) fn fetch(log: Option<&Path>, place: LogPlace) -> Result<Event, String> {
-    let line = read_at(log, place).map_err(|error| format!("cannot read the log: {error}"))?;
-    let record = parse_line(line.trim_ascii_end());
-    let observed = record
-        .ok()
-        .flatten()
-        .and_then(crate::record::Record::into_observed);
-    observed
-        .map(|observed| observed.event)
-        .ok_or_else(|| "the log has changed".into())
-}
-
-fn read_at(log: Option<&Path>, place: LogPlace) -> io::Result<Vec<u8>> {
-    let path = log.ok_or_else(|| io::Error::other("there is none"))?;
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(place.offset))?;
-    let mut line = Vec::new();
-    file.take(place.bytes).read_to_end(&mut line)?;
-    Ok(line)
-}
-
 /// Writes a log that nobody else may read, and that was not there.
-pub(super) fn save(path: &Path, lines: &[SavedLine], log: Option<&Path>) -> io::Result<()> {
+pub(super) fn save(path: &Path, lines: &[SavedLine], log: &mut Log) -> io::Result<()> {
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -56,7 +33,7 @@ pub(super) fn save(path: &Path, lines: &[SavedLine], log: Option<&Path>) -> io::
     for line in lines {
         match line {
             SavedLine::Text(line) => file.write_all(line)?,
-            SavedLine::InLog(place) => file.write_all(&read_at(log, *place)?)?,
+            SavedLine::InLog(place) => file.write_all(&log.line(*place)?)?,
         }
     }
     file.flush()
