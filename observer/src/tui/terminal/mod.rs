@@ -25,6 +25,7 @@ use super::message::{Effect, Message};
 use super::model::Model;
 use super::update::update;
 use super::view::{Theme, view};
+use crate::wording::count;
 pub use error::TerminalError;
 use keyboard::{Keyboard, Waited};
 use log::Log;
@@ -225,11 +226,15 @@ impl Shown<'_> {
                 let fetched = self.log.event(place);
                 update(&mut self.model, Message::Fetched(number, fetched));
             }
-            Effect::Save(path, lines) => {
-                let note = match effect::save(&path, &lines, &mut self.log) {
-                    Ok(()) => format!("saved {} records to {}", lines.len(), path.display()),
-                    Err(error) => format!("cannot write {}: {error}", path.display()),
-                };
+            Effect::Save(path, saved) => {
+                let mut note = format!("saved to {}, and judged anew", path.display());
+                if saved.lost > 0 {
+                    let lost = count(saved.lost as u64, "frame");
+                    note += &format!("; {lost} had left memory, so it is incomplete");
+                }
+                let note = effect::save(&path, *saved, &mut self.log)
+                    .err()
+                    .unwrap_or(note);
                 update(&mut self.model, Message::Note(note));
             }
         }
