@@ -40,6 +40,18 @@ fn a_stranger_sees_the_abandoned_call_first() {
 }
 
 #[test]
+fn where_nothing_went_wrong_the_call_that_was_cut_short_is_looked_at() {
+    let mut eye = Eye::on("hosts/py-sdk2-sigint.jsonl");
+    assert_eq!(current(&eye).as_deref(), Some("4"));
+    let screen = eye.see(80, 24);
+    assert!(screen.contains("no call was abandoned"), "{screen}");
+    assert!(
+        screen.contains("The host cancelled it after 1.53 s"),
+        "{screen}"
+    );
+}
+
+#[test]
 fn findings_are_gone_through_in_a_circle() {
     let mut eye = Eye::on(RETRY);
     let mut seen = vec![current(&eye)];
@@ -176,7 +188,12 @@ fn nobody_is_accused_of_what_only_looks_like_it() {
         "{seen}"
     );
     let seen = find(Confidence::Probable);
-    assert!(seen.contains("✗ 1 call abandoned: "), "{seen}");
+    assert!(seen.contains("✗ 1 call very likely abandoned: "), "{seen}");
+    let seen = find(Confidence::Confirmed);
+    assert!(
+        seen.contains("✗ 1 call abandoned: the host gave up"),
+        "{seen}"
+    );
 }
 
 #[test]

@@ -180,8 +180,12 @@ fn news(model: &Model, theme: &Theme, row: &mut Row<'_>) {
     } else if abandoned > 0 {
         let sign = theme.sign(State::Over(Outcome::Abandoned));
         let calls = count(abandoned.into(), "call");
-        row.push(Ink::Accent, &format!(" {sign} {calls} abandoned"));
-        row.push(Ink::Plain, ": the host gave up and did not cancel.  ");
+        let (how, what) = match ledger.is_proven() {
+            true => ("abandoned", ": the host gave up and did not cancel.  "),
+            false => ("very likely abandoned", ": the host did not cancel.  "),
+        };
+        row.push(Ink::Accent, &format!(" {sign} {calls} {how}"));
+        row.push(Ink::Plain, what);
         news_keys(row);
     } else if ledger.suspected() > 0 {
         let calls = count(ledger.suspected(), "call");
@@ -193,7 +197,11 @@ fn news(model: &Model, theme: &Theme, row: &mut Row<'_>) {
     } else if ledger.totals.messages == 0 && model.source.live && model.ended.is_none() {
         row.push(Ink::Dim, " waiting for the first message…");
     } else {
-        row.push(Ink::Good, " nothing found so far");
+        let so_far = match model.ended {
+            None => " nothing found so far",
+            Some(_) => " no call was abandoned, and nothing else was found",
+        };
+        row.push(Ink::Good, so_far);
     }
 }
 
