@@ -23,6 +23,7 @@ use crate::{session, verdict};
 const THEME: Theme = Theme {
     colors: true,
     unicode: true,
+    light: false,
 };
 
 /// So much memory that nothing leaves it.

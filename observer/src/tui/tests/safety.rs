@@ -230,6 +230,12 @@ fn what_a_command_prints_is_shown_without_its_colours() {
 }
 
 #[test]
+fn silence_is_no_success() {
+    let screen = Eye::on_log(&log(&[]), super::ROOMY).see(80, 24);
+    assert!(screen.contains("no MCP message was seen"), "{screen}");
+}
+
+#[test]
 fn what_the_view_left_out_is_told() {
     let mut eye = Eye::new(header(), true, super::ROOMY);
     eye.tell(Message::Skipped(12));

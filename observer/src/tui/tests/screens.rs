@@ -109,6 +109,7 @@ fn a_terminal_without_unicode_or_colours_gets_neither() {
     let theme = Theme {
         colors: false,
         unicode: false,
+        light: false,
     };
     for keys in ["", "<enter>", "1", "3", "4", "5", "?"] {
         let mut eye = Eye::on(RETRY);
@@ -116,6 +117,22 @@ fn a_terminal_without_unicode_or_colours_gets_neither() {
         for cell in &eye.buffer_in(&theme, 80, 24).content {
             assert!(cell.symbol().is_ascii(), "{} after {keys}", cell.symbol());
             assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset));
+        }
+    }
+}
+
+#[test]
+fn a_light_terminal_gets_no_colour_that_cannot_be_read_on_it() {
+    let light = Theme {
+        light: true,
+        ..super::THEME
+    };
+    for keys in ["", "<enter>", "1", "3", "4", "5", "?"] {
+        let mut eye = Eye::on(RETRY);
+        eye.press(keys);
+        for cell in &eye.buffer_in(&light, 80, 24).content {
+            let faint = matches!(cell.fg, Color::Yellow | Color::Cyan);
+            assert!(!faint, "{} after {keys}", cell.symbol());
         }
     }
 }

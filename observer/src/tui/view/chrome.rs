@@ -194,7 +194,10 @@ fn news(model: &Model, theme: &Theme, row: &mut Row<'_>) {
     } else if ledger.totals.standing > 0 {
         let found = count(ledger.totals.standing.into(), "finding");
         row.push(Ink::Warning, &format!(" {found}, no abandoned call"));
-    } else if ledger.totals.messages == 0 && model.source.live && model.ended.is_none() {
+    } else if ledger.totals.messages == 0 && model.ended.is_some() {
+        // Silence is no success: perhaps nothing of the scope speaks MCP over stdio.
+        row.push(Ink::Warning, " no MCP message was seen");
+    } else if ledger.totals.messages == 0 && model.source.live {
         row.push(Ink::Dim, " waiting for the first message…");
     } else {
         let so_far = match model.ended {
