@@ -105,9 +105,13 @@ impl Terminal {
         }
     }
 
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("keys");
+    }
+
     /// Leaves; what is on the terminal then, and the exit code.
     fn leave(mut self) -> (String, String) {
-        self.keys.write_all(b"q").expect("a key");
+        self.press("q");
         self.await_text(LEFT);
         let printed = self.await_text(ENDED).replace("\r\n", "\n");
         // It may be shown several times.
@@ -164,6 +168,36 @@ fn a_cut_log_is_called_one_in_the_view_and_after_it() {
     assert!(printed.contains("is cut; the rest is judged"), "{printed}");
     assert!(printed.contains("evidence  incomplete"), "{printed}");
     assert_eq!(code, "3");
+}
+
+#[test]
+fn what_is_filtered_is_saved_as_a_log_like_others() {
+    let trace = trace();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("saved.jsonl");
+    let path = path.to_str().expect("UTF-8");
+    let mut view = Terminal::start(&["replay", "--tui", &trace]);
+    view.await_text("2 calls abandoned");
+    view.press("/id:2\r");
+    view.press(&format!("w\x15{path}\r"));
+    view.await_text("saved");
+    view.await_text("judged");
+    view.leave();
+
+    let verify = Command::new(env!("CARGO_BIN_EXE_observer"))
+        .args(["verify", path])
+        .output()
+        .expect("it runs");
+    assert_eq!(verify.status.code(), Some(0), "{verify:?}");
+    // The call, the retries that speak for it, and the handshake: not `tools/list`.
+    let saved = summary(&["replay", path]);
+    let calls = "calls     4: 1 answered, 2 abandoned, 1 torn-down";
+    assert!(
+        saved.contains(calls) && saved.contains("evidence  complete"),
+        "{saved}"
+    );
+    let written = fs::read_to_string(path).expect("a log");
+    assert!(written.contains(r#""type":"summary""#) && !written.contains("tools/list"));
 }
 
 /// A log whose end is missing.

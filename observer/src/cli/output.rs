@@ -222,9 +222,13 @@ impl Outputs {
         self.note_log(written);
         let in_view = self.view.is_shown();
         if in_view {
-            let written = self.log.as_ref().and_then(Jsonl::last_line);
+            let written = self.log.as_ref().map(Jsonl::last_line);
             let here = written.filter(|_| self.job != Job::Replay);
-            let here = here.map(|(offset, bytes)| LogPlace { offset, bytes });
+            let here = here.map(|(part, offset, bytes)| LogPlace {
+                part,
+                offset,
+                bytes,
+            });
             self.view.handle_output(output, place.or(here));
             self.lines.pass_over(output);
         } else {
