@@ -24,6 +24,7 @@ pub(super) struct Input {
     offset: u64,
     /// Whether it can be opened again.
     file: bool,
+    compressed: bool,
     /// How many bytes a file had when it was opened.
     size: Option<u64>,
 }
@@ -66,6 +67,7 @@ impl Input {
             lines: 0,
             offset: 0,
             file: size.is_some(),
+            compressed,
             size: size.filter(|_| !compressed),
         })
     }
