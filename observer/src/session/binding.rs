@@ -1,12 +1,11 @@
 //! Streams become directions of connections, and connections are opened.
 
 use super::connection::{ConnKey, Connection};
-use super::content::Content;
 use super::ends::Ends;
 use super::event::{ConnId, Side};
 use super::processes::ProcId;
 use super::streams::Role;
-use super::{Output, Session, Timer, Visibility, sends};
+use super::{Output, Session, Timer, Visibility};
 use crate::capture::{StreamId, Timestamp};
 
 /// All undecided streams together may hold so much, in bytes.
@@ -88,17 +87,13 @@ impl Session {
             // It has become better known, and says so before it says more.
             self.open(at, key);
         }
-        let mut delivered = false;
         for (at, content) in undecided.held {
             if let Some(stream) = self.streams.get_mut(&id) {
-                delivered |= sends(&content).is_some_and(|end| stream.delivery.sent(end));
+                stream.delivery.pass(&content);
             }
             self.put(at, id, content);
         }
-        if delivered && let Some(stream) = self.streams.get(&id) {
-            let offset = stream.delivery.position();
-            self.put(at, id, Content::Delivered { offset });
-        }
+        self.tell_delivery(at, id);
     }
 
     /// Binds, and opens what can be opened by that.

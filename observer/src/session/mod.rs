@@ -281,14 +281,19 @@ impl Session {
     }
 
     fn handle_read(&mut self, at: Timestamp, id: StreamId, end: u64) {
-        let Some(stream) = self.streams.get_mut(&id) else {
-            return;
-        };
-        if stream.delivery.read(end)
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.delivery.read(end);
+            self.tell_delivery(at, id);
+        }
+    }
+
+    /// Says how far a connection's stream was read, if that is news.
+    fn tell_delivery(&mut self, at: Timestamp, id: StreamId) {
+        if let Some(stream) = self.streams.get_mut(&id)
             && let Role::Bound { conn, from } = stream.role
             && let Some(connection) = self.connections.get_mut(&conn)
+            && let Some(offset) = stream.delivery.tell(stream.framer.position())
         {
-            let offset = stream.delivery.position();
             connection.put(from, at, Content::Delivered { offset }, &mut self.out);
         }
     }
@@ -351,13 +356,12 @@ impl Session {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
-        let mut delivered = false;
         while let Some(piece) = stream.framer.poll() {
             let content = Content::read(piece);
             match &mut stream.role {
                 Role::Undecided(undecided) => undecided.hold(at, content),
                 Role::Bound { conn, from } => {
-                    delivered |= sends(&content).is_some_and(|end| stream.delivery.sent(end));
+                    stream.delivery.pass(&content);
                     if let Some(connection) = self.connections.get_mut(conn) {
                         connection.put(*from, at, content, &mut self.out);
                     }
@@ -365,10 +369,7 @@ impl Session {
                 Role::GivenUp => {}
             }
         }
-        if delivered {
-            let offset = stream.delivery.position();
-            self.put(at, id, Content::Delivered { offset });
-        }
+        self.tell_delivery(at, id);
     }
 
     /// Passes on or holds one thing that happened to a stream.
@@ -398,13 +399,5 @@ impl Session {
 
     fn emit(&mut self, at: Timestamp, event: Event) {
         self.out.push_back(Output::Observed(Observed { at, event }));
-    }
-}
-
-/// Where a message ends in its stream; `None` for anything else.
-fn sends(content: &Content) -> Option<u64> {
-    match content {
-        Content::Message { offset, bytes, .. } => Some(offset.saturating_add(*bytes)),
-        _ => None,
     }
 }

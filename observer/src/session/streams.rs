@@ -181,28 +181,38 @@ impl Evidence {
     }
 }
 
-/// How far a stream was read, against where its messages end.
+/// How far a stream was read, against where its messages end, and what of that is worth telling.
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
     read: u64,
+    told: u64,
     unread: VecDeque<u64>,
+    /// A message was read that was not told as read.
+    due: bool,
 }
 
 impl Delivery {
-    /// A message ends at this position. Whether it has been read already.
-    pub(super) fn sent(&mut self, end: u64) -> bool {
-        let read = end <= self.read;
-        if !read {
-            if self.unread.len() == UNREAD {
-                self.unread.pop_front();
-            }
-            self.unread.push_back(end);
+    /// Something is passed on: if it is a message, its reading will be told.
+    pub(super) fn pass(&mut self, content: &Content) {
+        if let Content::Message { offset, bytes, .. } = content {
+            self.sent(offset.saturating_add(*bytes));
         }
-        read
     }
 
-    /// The other side has read up to `end`. Whether that completes a message.
-    pub(super) fn read(&mut self, end: u64) -> bool {
+    /// A message ends at this position.
+    fn sent(&mut self, end: u64) {
+        if end <= self.read {
+            self.due |= end > self.told;
+            return;
+        }
+        if self.unread.len() == UNREAD {
+            self.unread.pop_front();
+        }
+        self.unread.push_back(end);
+    }
+
+    /// The other side has read up to `end`.
+    pub(super) fn read(&mut self, end: u64) {
         self.read = self.read.max(end);
         let before = self.unread.len();
         while self
@@ -212,17 +222,23 @@ impl Delivery {
         {
             self.unread.pop_front();
         }
-        self.unread.len() < before
+        self.due |= self.unread.len() < before;
+    }
+
+    /// The position after the last byte that was read, where that is worth telling: a message
+    /// was read, or first bytes beyond `seen`, the position after the last byte that was seen.
+    pub(super) fn tell(&mut self, seen: u64) -> Option<u64> {
+        let ahead = self.read > seen && self.told <= seen;
+        if !std::mem::take(&mut self.due) && !ahead {
+            return None;
+        }
+        self.told = self.read;
+        Some(self.read)
     }
 
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.unread.len()
-    }
-
-    /// Position after the last byte that was read.
-    pub(super) fn position(&self) -> u64 {
-        self.read
     }
 }
 
@@ -309,12 +325,29 @@ mod tests {
     #[test]
     fn a_read_completes_messages_whichever_comes_first() {
         let mut delivery = Delivery::default();
-        assert!(!delivery.sent(10));
-        assert!(!delivery.sent(20));
-        assert!(!delivery.read(9));
-        assert!(delivery.read(25));
-        assert!(!delivery.read(25), "no message more");
-        assert!(delivery.sent(25));
-        assert!(!delivery.sent(26));
+        delivery.sent(10);
+        delivery.sent(20);
+        delivery.read(9);
+        assert_eq!(delivery.tell(20), None);
+        delivery.read(15);
+        assert_eq!(delivery.tell(20), Some(15));
+        delivery.read(20);
+        assert_eq!(delivery.tell(20), Some(20));
+        assert_eq!(delivery.tell(20), None, "no message more");
+    }
+
+    #[test]
+    fn a_reader_ahead_of_what_was_seen_is_told_of_once() {
+        let mut delivery = Delivery::default();
+        delivery.read(100);
+        assert_eq!(delivery.tell(0), Some(100));
+        delivery.read(200);
+        assert_eq!(delivery.tell(0), None, "that is known");
+        delivery.sent(150);
+        assert_eq!(delivery.tell(300), Some(200), "a message more was read");
+        delivery.sent(200);
+        assert_eq!(delivery.tell(300), None, "that was told");
+        delivery.read(400);
+        assert_eq!(delivery.tell(300), Some(400));
     }
 }

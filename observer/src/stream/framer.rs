@@ -164,6 +164,11 @@ impl Framer {
         self.fresh
     }
 
+    /// Position after the last byte that was seen, or is known to have gone by unseen.
+    pub const fn position(&self) -> u64 {
+        self.next
+    }
+
     /// The line in progress: its size so far.
     pub const fn pending(&self) -> u64 {
         self.next - self.start

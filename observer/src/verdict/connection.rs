@@ -229,10 +229,20 @@ impl Connection {
 
     /// Whether a side has read more than was seen: an answer or a cancellation may be in it.
     pub(super) fn has_unseen(&self) -> bool {
-        [Side::Client, Side::Server].into_iter().any(|from| {
-            let read = self.delivered(from).zip(self.heard[index(from)].end);
-            read.is_some_and(|(read, heard)| read > heard)
-        })
+        [Side::Client, Side::Server]
+            .into_iter()
+            .any(|from| self.has_unseen_of(from))
+    }
+
+    /// Whether the other side has read more of `from`'s than was seen: a write that still blocks
+    /// is seen when it returns.
+    pub(super) fn has_unseen_of(&self, from: Side) -> bool {
+        let heard = match self.heard[index(from)] {
+            Heard { at: None, .. } => Some(0),
+            Heard { end, .. } => end,
+        };
+        let read = self.delivered(from).zip(heard);
+        read.is_some_and(|(read, heard)| read > heard)
     }
 
     /// Whether the other side has read what ends at `end` of `from`'s stream; `None` where

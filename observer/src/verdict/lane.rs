@@ -27,7 +27,9 @@ pub(super) struct Lane {
     pub(super) hidden: bool,
     forgotten: Option<Forgotten>,
     /// What came for a request that was not seen yet.
-    pub(super) held: VecDeque<Held>,
+    held: VecDeque<Held>,
+    /// What is held waits for bytes that were read and not seen yet.
+    pub(super) waits: bool,
 }
 
 /// What is still known of the ids that are not remembered.

@@ -29,7 +29,7 @@ impl Judge {
         if hides {
             self.cloud(noise.conn, noise.from, at);
         }
-        self.open(noise.conn).hear(noise.from, end, at);
+        self.hear(noise.conn, noise.from, end, at);
         if noise.kind == NoiseKind::Oversized {
             self.state.summary.gaps += 1;
         }

@@ -45,6 +45,38 @@ fn deliveries_are_told_once_a_message() {
 }
 
 #[test]
+fn what_is_read_of_a_write_that_still_blocks_is_told_before_it() {
+    let mut world = World::new();
+    let host = world.spawn(1);
+    let server = world.spawn(host);
+    let wire = world.wire();
+    world.ask(host, server, wire, INIT);
+    world.answer(server, host, wire, &result(0));
+    world.outputs.clear();
+    let lines = format!("{}\n{}\n", call(1), call(2));
+    let start = INIT.len() as u64 + 1;
+    for read in [20, 40] {
+        world.event(CaptureEvent::Read {
+            stream: wire.stdin,
+            end: start + read,
+            reader: server,
+            fd: Some(0),
+        });
+    }
+    world.answer(server, host, wire, &result(1));
+    world.write(host, wire.stdin, 20, lines);
+    let told: Vec<Option<u64>> = world
+        .observed()
+        .filter_map(|observed| match observed.event {
+            Event::Delivered { offset, from, .. } if from == Side::Client => Some(Some(offset)),
+            Event::Message { .. } => Some(None),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [Some(start + 20), None, None, None]);
+}
+
+#[test]
 fn lines_are_told_with_their_place_and_size() {
     let mut world = World::with(Settings {
         max_frame: 200,

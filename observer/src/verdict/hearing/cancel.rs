@@ -112,7 +112,9 @@ fn unmatched<'a>(
         None if other.by_id(id).is_some() => Near::OtherDirection,
         None => Near::Nothing,
     };
-    let sure = matches!(near, Near::OtherType(_)) || lane.never_sent(id);
+    // A server ends a subscription whose request may be in a write that still blocks.
+    let unseen = from == Side::Server && conn.has_unseen_of(Side::Client);
+    let sure = matches!(near, Near::OtherType(_)) || lane.never_sent(id) && !unseen;
     sure.then_some(Occurrence::CancelledUnknown {
         conn,
         from,

@@ -5,7 +5,7 @@ mod progress;
 mod request;
 mod response;
 
-use super::judge::Judge;
+use super::judge::{Due, Judge};
 use super::occurrence::Occurrence;
 use crate::capture::Timestamp;
 use crate::jsonrpc::{Frame, Kind, Message};
@@ -42,9 +42,7 @@ impl Judge {
             });
         }
         let end = offset.map(|offset| offset + bytes);
-        if let Some(conn) = self.state.conns.get_mut(&conn) {
-            conn.hear(from, end, at);
-        }
+        self.hear(conn, from, end, at);
         self.end_spread(conn, from);
         let place = Place {
             conn,
@@ -55,6 +53,15 @@ impl Judge {
         };
         for message in frame.messages() {
             self.one_message(place, frame, message);
+        }
+    }
+
+    /// A line of that side was seen, or a gap, and ends there: what waited for it may be next.
+    pub(super) fn hear(&mut self, conn: ConnId, from: Side, end: Option<u64>, at: Timestamp) {
+        let connection = self.open(conn);
+        connection.hear(from, end, at);
+        if std::mem::take(&mut connection.lane_mut(from).waits) {
+            self.set_timer(self.state.settings.reorder, Due::Held(conn, from));
         }
     }
 

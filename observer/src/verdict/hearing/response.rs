@@ -84,13 +84,20 @@ impl Judge {
         });
     }
 
-    /// What was held long enough came for nothing that was seen.
+    /// What was held long enough came for nothing that was seen. Where the request may be in a
+    /// write that still blocks, it is held on until that is seen, and dropped where it never is.
     pub(in super::super) fn release_held(
         &mut self,
         conn: ConnId,
         requester: Side,
         until: Timestamp,
     ) {
+        if let Some(connection) = self.state.conns.get_mut(&conn)
+            && connection.has_unseen_of(requester)
+        {
+            connection.lane_mut(requester).waits = true;
+            return;
+        }
         while let Some(held) = self
             .state
             .conns

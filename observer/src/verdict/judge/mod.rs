@@ -150,8 +150,12 @@ impl Judge {
                     GapReason::MidStream => self.cloud_sent_by(*conn, *from, Some(at)),
                     _ => self.cloud(*conn, *from, at),
                 }
-                self.open(*conn)
-                    .hear(*from, bytes.map(|bytes| offset + bytes), at);
+                // A gap of unknown size may be all that was read by then.
+                let end = match bytes {
+                    Some(bytes) => offset + bytes,
+                    None => (*offset).max(self.open(*conn).delivered(*from).unwrap_or(0)),
+                };
+                self.hear(*conn, *from, Some(end), at);
                 self.tell_of(*conn, |conn| Occurrence::Gap {
                     conn,
                     from: *from,

@@ -20,6 +20,7 @@ pub(super) const ABOUT: About = About {
     evidence: &["`progress`, and `answer` where the request was answered."],
     exceptions: &[
         "Progress whose record comes before its request's: it is held for 250 ms.",
+        "Progress while a write of the asking side still blocks, of which more was read than is seen.",
         "Progress after a cancellation: that is `cancel-ignored`.",
         "Progress of a task: its token lives as long as the task (2025-11-25).",
         "A token that may have been given unseen, or is too old to be remembered.",

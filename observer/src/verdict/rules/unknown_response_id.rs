@@ -17,6 +17,7 @@ pub(super) const ABOUT: About = About {
     evidence: &["`answer`: the id, and `first-answer` where there was one."],
     exceptions: &[
         "An answer whose record comes before its request's: it is held for 250 ms.",
+        "An answer while a write of the asking side still blocks, of which more was read than is seen: the request may be in it.",
         "An answer to a request that was cancelled, or given up.",
         "An error without an id, or with `null`: the request could not be read.",
         "A request that may have gone by unseen, or is too old to be remembered.",
@@ -93,6 +94,17 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_is_held_while_its_request_may_be_in_a_blocked_write() {
+        let blocked = "0 hello 2025-06-18\n1 read c 500\n1 progress 1\n1.1 s= 1\n1.1 s= 7";
+        let returned = format!("{blocked}\n9 call 1 t\n9 call 2 {}", "t".repeat(300));
+        assert_eq!(
+            judged(&format!("{returned}\n9.1 s= 2\n12 end")),
+            "1 answered, 2 answered | unknown-response-id 7 confirmed warning"
+        );
+        assert_eq!(judged(&format!("{blocked}\n9 eof s\n9 close\n12 end")), "");
+    }
+
+    #[test]
     fn answers_that_have_a_request() {
         for (what, script) in [
             (
@@ -108,6 +120,14 @@ mod tests {
                 "0 hello 2025-06-18\n1 s! null -32700\n2 end",
             ),
             ("unseen", "0 gap c mid-stream\n1 s= 4\n2 end"),
+            (
+                "in a write that never returned",
+                "0 hello 2025-06-18\n1 read c 65536\n1 s= 1\n9 end",
+            ),
+            (
+                "in a write that a gap took",
+                "0 hello 2025-06-18\n1 read c 65536\n1 s= 1\n2 gap c\n9 end",
+            ),
         ] {
             let verdict = judged(script);
             assert!(
