@@ -1,12 +1,16 @@
-//! Request ids, kept as written: `0`, `"0"` and `1` are three ids.
+//! Request ids, kept as written: `0`, `"0"` and `1` are three ids, `1` and `1.0` are one.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
+use super::decimal::Decimal;
 use super::raw::as_str;
 
-/// A request id. Numbers compare by the text they were written with, strings by what they mean
-/// (escapes decoded). Never judged by truth: `0` and `""` are ids like any other.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// A request id. Numbers and strings compare by what they mean (`1.0` is `1`, escapes are
+/// decoded), a number and a string never. Never judged by truth: `0` and `""` are ids like any
+/// other.
+#[derive(Clone, Debug)]
 pub enum Id {
     /// A JSON number, as written.
     Number(Box<str>),
@@ -31,31 +35,76 @@ impl Id {
     }
 
     /// Whether a lenient peer takes the one for the other: equal, or a number and the string that
-    /// shows it (`2` and `"2"`), or one number written in two ways (`2` and `2.0`).
+    /// shows it (`2` and `"2"`).
     ///
     /// The TypeScript SDK (`Number(id)`) and the Python SDK accept `"2"` as the answer to `2`.
     pub fn loosely_equals(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Null, _) | (_, Self::Null) | (Self::String(_), Self::String(_)) => self == other,
-            (Self::Number(one) | Self::String(one), Self::Number(other) | Self::String(other)) => {
-                one == other || matches!((number(one), number(other)), (Some(a), Some(b)) if a == b)
+            (Self::Number(one), Self::String(other)) | (Self::String(one), Self::Number(other)) => {
+                Key::number(one) == Key::number(other)
             }
+            _ => self == other,
+        }
+    }
+
+    /// The number that it is, where that is a whole one.
+    pub fn as_integer(&self) -> Option<i64> {
+        match self {
+            Self::Number(text) => Decimal::read(text)?.as_integer(),
+            Self::String(_) | Self::Null => None,
+        }
+    }
+
+    fn key(&self) -> Key<'_> {
+        match self {
+            Self::Number(text) => Key::number(text),
+            Self::String(text) => Key::String(text),
+            Self::Null => Key::Null,
         }
     }
 }
 
-/// What a number means, as far as `f64` holds it exactly; ids beyond that compare by text.
-fn number(text: &str) -> Option<f64> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    let plain = text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-    let value: f64 = if plain {
-        text.parse().ok()?
-    } else {
-        return None;
-    };
-    (value.abs() < EXACT).then_some(value)
+/// What makes two ids one.
+#[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Key<'a> {
+    Number(Decimal<'a>),
+    /// A number that is beyond all measure, as written.
+    Huge(&'a str),
+    String(&'a str),
+    Null,
+}
+
+impl<'a> Key<'a> {
+    fn number(text: &'a str) -> Self {
+        Decimal::read(text).map_or(Self::Huge(text), Self::Number)
+    }
+}
+
+impl PartialEq for Id {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Id {}
+
+impl Hash for Id {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl PartialOrd for Id {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Id {
+    /// Some order, for sorted maps.
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
 }
 
 impl fmt::Display for Id {
@@ -81,9 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_kept_as_written() {
+    fn ids_compare_by_what_they_mean() {
         assert_ne!(id("0"), id("\"0\""));
-        assert_ne!(id("1"), id("1.0"));
+        assert_ne!(id("1"), id("2"));
+        assert_eq!(id("1"), id("1.0"));
+        assert_eq!(id("1e99999999999999999999"), id("1e99999999999999999999"));
+        let ids = std::collections::HashSet::from([id("1"), id("1e0"), id("\"1\"")]);
+        assert_eq!(ids.len(), 2);
         assert_eq!(id(r#""A""#), id(r#""\u0041""#));
         assert_eq!(Id::from_raw("true"), None);
         assert_eq!(Id::from_raw("{}"), None);
@@ -92,7 +145,7 @@ mod tests {
 
     #[test]
     fn ids_display_as_json() {
-        for raw in ["0", "-1e400", r#""""#, r#""a\"\n\u001b""#, "null"] {
+        for raw in ["0", "1.0", "-1e400", r#""""#, r#""a\"\n\u001b""#, "null"] {
             assert_eq!(id(raw).to_string(), raw);
         }
     }

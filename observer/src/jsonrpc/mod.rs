@@ -10,6 +10,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod cursor;
+mod decimal;
 mod fault;
 mod id;
 mod message;

@@ -124,7 +124,7 @@ impl JsonSchema for Id {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": ["number", "string", "null"],
-            "description": "A request's id, its JSON type kept: 0, \"0\" and 1 are three ids.",
+            "description": "A request's id, its JSON type kept: 0, \"0\" and 1 are three ids. As written: 1.0 is the id 1.",
         })
     }
 }

@@ -173,16 +173,12 @@ impl Lane {
     }
 
     fn forget(&mut self, id: &Id) {
-        let number = match id {
-            Id::Number(text) => text.parse::<i64>().ok(),
-            _ => None,
-        };
         let forgotten = self.forgotten.get_or_insert(Forgotten {
             from: i64::MAX,
             to: i64::MIN,
             numbers: true,
         });
-        match number {
+        match id.as_integer() {
             Some(number) => {
                 forgotten.from = forgotten.from.min(number);
                 forgotten.to = forgotten.to.max(number);
@@ -232,9 +228,9 @@ impl Lane {
             return false;
         };
         match id {
-            Id::Number(text) if forgotten.numbers => text
-                .parse::<i64>()
-                .is_ok_and(|number| (forgotten.from..=forgotten.to).contains(&number)),
+            Id::Number(_) if forgotten.numbers => id
+                .as_integer()
+                .is_some_and(|number| (forgotten.from..=forgotten.to).contains(&number)),
             _ => true,
         }
     }
