@@ -10,6 +10,7 @@ use super::reading::ClientInfo;
 use super::witness::Burst;
 use super::{Revision, Settings};
 use crate::capture::{Fate, InterruptKind, Pid, Timestamp};
+use crate::jsonrpc::Id;
 use crate::session::{ConnId, Noise, Side};
 
 /// See the module.
@@ -27,6 +28,8 @@ pub(super) struct Connection {
     pub(super) server_name: Option<Box<str>>,
     lanes: [Lane; 2],
     seqs: Seq,
+    /// The last `initialize`: what was sent before it belongs to another session.
+    session: Option<Session>,
     pub(super) clock: Stopwatch,
     /// How far each side's bytes have been read, where that is seen.
     delivered: [Option<u64>; 2],
@@ -47,6 +50,15 @@ pub(super) struct Connection {
     pub(super) spread: [Vec<Noise>; 2],
     /// The last gap of each side.
     pub(super) gaps: [Option<Timestamp>; 2],
+}
+
+/// How a session began on the connection.
+#[derive(Clone, Debug)]
+pub(super) struct Session {
+    /// The id of its `initialize`.
+    id: Id,
+    at: Timestamp,
+    first: Seq,
 }
 
 /// How far a side's stream is known.
@@ -130,6 +142,15 @@ impl Ends {
         }
     }
 
+    /// Another session begins on the same wire. What has ended the one before does not end it.
+    pub(super) fn begin_anew(&mut self) {
+        *self = Self {
+            closed: self.closed,
+            settling: self.settling,
+            ..Self::default()
+        };
+    }
+
     fn crashed(&self) -> bool {
         match self.server_exit {
             Some((_, Some(Fate::Code(code)))) => code != 0,
@@ -169,6 +190,7 @@ impl Connection {
             server_name: None,
             lanes: Default::default(),
             seqs: 0,
+            session: None,
             clock: Stopwatch::default(),
             delivered: [None; 2],
             ends: Ends::default(),
@@ -190,6 +212,32 @@ impl Connection {
 
     pub(super) const fn lane_mut(&mut self, from: Side) -> &mut Lane {
         &mut self.lanes[index(from)]
+    }
+
+    /// The host sends `initialize`: ids may be used anew. Whether that certainly begins a session
+    /// that knows nothing of the one before, as the ids begin anew too.
+    pub(super) fn begin_session(&mut self, id: &Id, at: Timestamp) -> bool {
+        let lane = self.lane(Side::Client);
+        let last = lane.by_id(id).and_then(|seq| lane.get(seq));
+        let last = last.or_else(|| lane.past(id).map(|past| &past.call));
+        // A probe that found nobody is followed by the handshake.
+        let used = last.is_some_and(|call| call.method.as_ref() != "server/discover");
+        let anew = used || self.session.as_ref().is_some_and(|before| before.id == *id);
+        self.session = Some(Session {
+            id: id.clone(),
+            at,
+            first: self.seqs + 1,
+        });
+        for lane in &mut self.lanes {
+            lane.forget_past();
+        }
+        anew
+    }
+
+    /// When the host began another session than the one that the request belongs to.
+    pub(super) fn outlived(&self, call: &Call) -> Option<Timestamp> {
+        let session = self.session.as_ref()?;
+        (call.seq < session.first).then_some(session.at)
     }
 
     pub(super) const fn next_seq(&mut self) -> Seq {

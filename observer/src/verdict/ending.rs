@@ -1,6 +1,6 @@
 //! How a connection ends, and what that means for the requests in flight.
 
-use super::call::{Call, Case, Weight};
+use super::call::{Call, Case, Seq, Weight};
 use super::connection::{Ends, Stop};
 use super::judge::{Due, Judge};
 use super::occurrence::Occurrence;
@@ -85,32 +85,49 @@ impl Judge {
         connection.ends.settling = false;
         let ends = connection.ends.clone();
         let over = ends.over().or(ends.client_eof.filter(|_| log_ends));
+        // A session that began anew is not over because the one before was.
+        if over.is_some() || log_ends {
+            self.end_calls(conn, over);
+        }
+        if ends.closed.is_some() && !log_ends {
+            self.forget(conn);
+        }
+    }
+
+    /// Ends all requests in flight, as the connection is over, or the session or the log is.
+    pub(super) fn end_calls(&mut self, conn: ConnId, over: Option<Timestamp>) {
         for from in [Side::Client, Side::Server] {
             let Some(connection) = self.state.conns.get(&conn) else {
                 return;
             };
             let calls: Vec<_> = connection.lane(from).calls().map(|call| call.seq).collect();
             for seq in calls {
-                let Some(connection) = self.state.conns.get(&conn) else {
-                    return;
-                };
-                let Some(call) = connection.lane(from).get(seq) else {
-                    continue;
-                };
-                let outcome = outcome(call, &ends, over, &self.state.settings);
-                if outcome == Outcome::TornDown && from == Side::Client && !call.may_stay_open() {
-                    self.tell_of_call((conn, from, seq), |conn, call| Occurrence::TornDown {
-                        conn,
-                        call,
-                    });
-                }
-                let ended = over.unwrap_or(self.state.now);
-                self.end_call(conn, from, seq, outcome, ended, None);
+                self.end_unanswered((conn, from, seq), over);
             }
         }
-        if ends.closed.is_some() && !log_ends {
-            self.forget(conn);
+    }
+
+    /// Ends a request that can have no answer any more, or has none where the log ends.
+    pub(super) fn end_unanswered(
+        &mut self,
+        (conn, from, seq): (ConnId, Side, Seq),
+        over: Option<Timestamp>,
+    ) {
+        let Some(connection) = self.state.conns.get(&conn) else {
+            return;
+        };
+        let Some(call) = connection.lane(from).get(seq) else {
+            return;
+        };
+        let outcome = outcome(call, &connection.ends, over, &self.state.settings);
+        if outcome == Outcome::TornDown && from == Side::Client && !call.may_stay_open() {
+            self.tell_of_call((conn, from, seq), |conn, call| Occurrence::TornDown {
+                conn,
+                call,
+            });
         }
+        let ended = over.unwrap_or(self.state.now);
+        self.end_call(conn, from, seq, outcome, ended, None);
     }
 }
 

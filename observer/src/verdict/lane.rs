@@ -202,8 +202,8 @@ impl Lane {
             .get(usize::try_from(place.checked_sub(self.first_past)?).ok()?)
     }
 
-    /// A new session begins on the connection: ids may be used anew.
-    pub(super) fn begin_session(&mut self) {
+    /// Forgets the requests that are over: their ids may be used anew.
+    pub(super) fn forget_past(&mut self) {
         self.past.clear();
         self.past_by_id.clear();
         self.past_by_token.clear();

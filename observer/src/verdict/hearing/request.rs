@@ -15,6 +15,9 @@ impl Judge {
     pub(super) fn request(&mut self, place: Place, id: &Id, method: &str, params: Option<&str>) {
         let Place { conn, from, .. } = place;
         let mut asked = Asked::read(method, params);
+        if from == Side::Client && method == "initialize" {
+            self.begin_session(place, id);
+        }
         let older = self.older(conn, from, id, method);
         let revision = self.introduce(place, method, &asked);
         let Some(connection) = self.state.conns.get_mut(&conn) else {
@@ -69,14 +72,28 @@ impl Judge {
         self.catch_up(conn, from, id, token.as_ref());
     }
 
+    /// A session begins. One that begins anew on the same wire (a host that was restarted behind a
+    /// named pipe, a server that its wrapper started again) ends what the one before owed, and how
+    /// that one was about to end is its own.
+    fn begin_session(&mut self, place: Place, id: &Id) {
+        let Place { conn, at, .. } = place;
+        let Some(connection) = self.state.conns.get_mut(&conn) else {
+            return;
+        };
+        if connection.begin_session(id, at) {
+            self.end_calls(conn, Some(at));
+            if let Some(connection) = self.state.conns.get_mut(&conn) {
+                connection.ends.begin_anew();
+            }
+        }
+    }
+
     /// Learns from a request who the host is and which revision is in force for it.
     fn introduce(&mut self, place: Place, method: &str, asked: &Asked) -> Option<Revision> {
         let more = &self.state.settings.hosts;
         let conn = self.state.conns.get_mut(&place.conn)?;
         if place.from == Side::Client {
             if method == "initialize" {
-                conn.lane_mut(Side::Client).begin_session();
-                conn.lane_mut(Side::Server).begin_session();
                 conn.revision = asked.revision;
             }
             if let Some(client) = &asked.client
@@ -104,6 +121,10 @@ impl Judge {
             self.end_call(conn, from, older, Outcome::Unknown, self.state.now, None);
             return None;
         }
+        if let Some(began) = self.state.conns.get(&conn)?.outlived(call) {
+            self.end_unanswered((conn, from, older), Some(began));
+            return None;
+        }
         Some(older)
     }
 
@@ -114,8 +135,16 @@ impl Judge {
         };
         let Some(older) = older else {
             let lane = connection.lane(from);
-            let Some(call) = lane.get(newer) else { return };
-            if lane.past(&call.id).is_some() {
+            let Some(past) = lane.get(newer).and_then(|call| lane.past(&call.id)) else {
+                return;
+            };
+            if connection.outlived(&past.call).is_some() {
+                // Which of the two a server will answer that has lived on, nobody knows.
+                let unsure = !past.answered;
+                if let Some(call) = connection.lane_mut(from).get_mut(newer) {
+                    call.tainted |= unsure;
+                }
+            } else {
                 self.tell_of(conn, |conn| {
                     let call = conn.lane(from).get(newer)?;
                     Some(Occurrence::Reused {

@@ -21,6 +21,7 @@ pub(super) const ABOUT: About = About {
         "An id that is used again after its answer, where the answer's record is late \
          (2026-07-28).",
         "A first request whose answer may be what went by unseen.",
+        "An id of a session before: a new one begins with `initialize`.",
         "A probe that stays unanswered, and `initialize` under the same id.",
     ],
     clauses: clauses(

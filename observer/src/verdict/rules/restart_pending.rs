@@ -78,6 +78,7 @@ impl RestartPending {
         let by_host = matches!(conn.ends.cause(&state.settings), Cause::Host);
         if let Some(client) = conn.client
             && by_host
+            && conn.outlived(call).is_none()
             && conn.ends.client_exit.is_none()
         {
             self.torn.push(Torn {

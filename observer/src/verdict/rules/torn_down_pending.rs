@@ -17,12 +17,14 @@ pub(super) const ABOUT: About = About {
     side: "host",
     severity: Severity::Info,
     grading: None,
-    meaning: "The host closed the connection, or stopped the server, with calls in flight.",
+    meaning: "The host closed the connection, stopped the server, or began a new session, with calls \
+              in flight.",
     evidence: &[
         "`eof`: the host closed the server's stdin.",
         "`host-exit`: the host ended.",
         "`host-signal`: a signal, or Ctrl-C, made it leave.",
         "`stop`: the server got a signal that ends it.",
+        "`new-session`: the host sent `initialize` anew, and its ids began anew with it.",
         "`refused`: the host wrote afterwards, when nobody could read any more.",
         "`unread-request`: the server had not read the request by then.",
     ],
@@ -31,6 +33,8 @@ pub(super) const ABOUT: About = About {
         "A host that closes stdin and goes on reading: the call is pending until it is answered or \
          the connection is over.",
         "A call that was given up well before is `abandoned-call`.",
+        "`initialize` once more under an id of its own, as a host may send it by mistake: its calls \
+         stay in flight until one of their ids is used again.",
         "`initialize`, `server/discover` and `subscriptions/listen`: closing is how they end.",
         "A teardown after a gap in which the call may have ended: the outcome is `unknown`.",
     ],
@@ -72,6 +76,9 @@ fn draft(conn: &Connection, call: &Call, shutdown: Duration) -> Draft {
     if let Some(at) = ends.client_exit {
         draft = draft.evidence("host-exit", at, "the host ended".into());
     }
+    if let Some(at) = conn.outlived(call) {
+        draft = draft.evidence("new-session", at, "the host began a new session".into());
+    }
     if let Some(at) = ends.refused {
         draft = draft.evidence(
             "refused",
@@ -91,6 +98,9 @@ fn message(conn: &Connection, call: &Call) -> String {
     let first = ends.host_began();
     let stop = ends.stop.filter(|stop| Some(stop.at) == first);
     let did = match stop {
+        _ if first.is_none() && conn.outlived(call).is_some() => {
+            "the host began a new session".into()
+        }
         _ if first.is_none() => "the host left the connection".into(),
         Some(stop) if stop.by_host => "the host stopped the server".into(),
         // Ctrl-C in a terminal reaches both.
@@ -173,6 +183,62 @@ mod tests {
                 format!("{message} with tools/call t in flight")
             );
         }
+    }
+
+    #[test]
+    fn a_session_begins_anew_on_the_same_wire() {
+        const TORN: &str = "torn-down-pending 1 confirmed info";
+        let old = "0 hello 2025-06-18\n1 call 1 t\n2 hello 2025-06-18";
+        for (what, rest, verdict) in [
+            ("the id is used again", "9 call 1 t\n10 s= 1", "1 answered"),
+            (
+                "both are answered after all",
+                "9 call 1 t\n10 s= 1\n11 s= 1",
+                "1 answered",
+            ),
+            ("the old one is answered after all", "9 s= 1", ""),
+            ("another id is used", "9 call 2 t\n10 s= 2", "2 answered"),
+        ] {
+            let verdict = match verdict {
+                "" => format!("1 torn-down | {TORN}"),
+                verdict => format!("1 torn-down, {verdict} | {TORN}"),
+            };
+            assert_eq!(judged(&format!("{old}\n{rest}\n30 end")), verdict, "{what}");
+        }
+        let heard = hear(&format!("{old}\n9 call 1 t\n10 s= 1"), Settings::default());
+        assert_eq!(
+            heard.findings[0].message,
+            "the host began a new session with tools/call t in flight"
+        );
+    }
+
+    #[test]
+    fn initialize_may_come_twice() {
+        let again = |id: u32| format!("1 call 1 t\n2 c {id} initialize {{}}\n2.1 s= {id} {{}}\n");
+        let late = format!("0 hello 2025-06-18\n{}9 s= 1\n30 end", again(7));
+        assert_eq!(judged(&late), "1 answered");
+        let anew = format!(
+            "0 hello 2025-06-18\n{}9 call 1 t\n10 s= 1\n30 end",
+            again(7)
+        );
+        assert_eq!(
+            judged(&anew),
+            "1 torn-down, 1 answered | torn-down-pending 1 confirmed info"
+        );
+        let retried = "0 c 0 initialize {}\n1 c 0 initialize {}\n2 s= 0 {}\n3 s= 0 {}\n9 end";
+        assert_eq!(judged(retried), "");
+        let other = "0 c 0 initialize {}\n1 c 1 initialize {}\n2 s= 0 {}\n3 s= 1 {}\n9 end";
+        assert_eq!(judged(other), "");
+    }
+
+    #[test]
+    fn a_session_that_begins_anew_outlives_the_end_of_the_one_before() {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n2 exit 20 1\n2.1 hello 2025-06-18\n\
+                      3 call 1 t\n8 s= 1\n9 call 2 t\n10 end";
+        assert_eq!(
+            judged(script),
+            "1 torn-down, 1 answered, 2 pending | server-died 1 confirmed warning"
+        );
     }
 
     #[test]
