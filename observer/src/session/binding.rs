@@ -109,16 +109,34 @@ impl Session {
         let Some(connection) = self.connections.get(&key) else {
             return;
         };
-        if connection.number.is_some() || self.parties(connection).iter().all(Option::is_some) {
+        let known = self.parties(connection).iter().all(Option::is_some);
+        if connection.number.is_some() || known && self.scratch(connection).is_none() {
             self.open(at, key);
         }
     }
 
-    /// Opens the connection with what is known, or shows it again if more is known.
+    /// The only stream of a connection, where one process has it to itself: a host's own pipe, to
+    /// splice from. A process that talks to itself has the answers' stream besides.
+    fn scratch(&self, connection: &Connection) -> Option<StreamId> {
+        let ((Some(id), None) | (None, Some(id))) = (connection.client, connection.server) else {
+            return None;
+        };
+        self.streams.get(&id)?.is_private().then_some(id)
+    }
+
+    /// Opens the connection with what is known, or shows it again if more is known. It is none
+    /// after all where a process has kept its only stream to itself.
     pub(super) fn open(&mut self, at: Timestamp, key: ConnKey) {
         let Some(connection) = self.connections.get(&key) else {
             return;
         };
+        if connection.number.is_none()
+            && let Some(id) = self.scratch(connection)
+        {
+            self.connections.remove(&key);
+            self.half.remove(&key);
+            return self.give_up(id);
+        }
         let parties = self.parties(connection);
         if self.settings.processes == Visibility::Connected {
             parties

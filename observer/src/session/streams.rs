@@ -97,6 +97,14 @@ impl Stream {
         }
     }
 
+    /// Whether one process writes and reads it, and nobody else has an end of it.
+    pub(super) fn is_private(&self) -> bool {
+        let mut all = self.writers.all().chain(self.readers.all());
+        let used = self.writers.is_used() && self.readers.is_used();
+        let one = all.next();
+        used && self.id.kind != StreamKind::Relay && all.all(|other| Some(other) == one)
+    }
+
     pub(super) fn undecided(&self) -> Option<&Undecided> {
         match &self.role {
             Role::Undecided(undecided) => Some(undecided),

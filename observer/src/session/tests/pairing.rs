@@ -2,6 +2,7 @@
 
 use super::world::{INIT, MILLISECOND, SECOND, World, call, result};
 use crate::capture::{End, StreamKind};
+use crate::session::Output;
 
 #[test]
 fn a_host_and_a_server_over_pipes() {
@@ -420,10 +421,29 @@ fn a_process_that_talks_to_itself_needs_answers_to_be_paired() {
     assert_eq!(
         world.log(),
         [
-            "1 open 10 10 by 1",
-            "1 Client initialize 0",
             "1 open 10 10 by 2",
+            "1 Client initialize 0",
             "1 Server result 0"
         ]
     );
+}
+
+#[test]
+fn a_pipe_that_a_process_keeps_to_itself_is_no_connection() {
+    let mut world = World::new();
+    let host = world.spawn(1);
+    let server = world.spawn(host);
+    let (wire, scratch) = (world.wire(), world.pipe());
+    world.ask(host, server, wire, INIT);
+    world.answer(server, host, wire, &result(0));
+    world.outputs.clear();
+    world.write(host, scratch, 20, format!("{}\n", call(1)));
+    world.read(host, scratch, 21);
+    world.wait(2 * SECOND);
+    assert_eq!(world.log().len(), 0);
+    assert!(world.outputs.contains(&Output::GiveUp(scratch)));
+    let held = world.pipe();
+    world.write(host, held, 20, format!("{}\n", call(2)));
+    world.finish();
+    assert_eq!(world.log(), ["2 open 10 ? by 1", "2 Client tools/call 2"]);
 }
