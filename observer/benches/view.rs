@@ -152,6 +152,7 @@ fn full() -> (Still, Vec<Duration>) {
     let theme = Theme {
         colors: true,
         unicode: true,
+        light: false,
     };
     let mut view = Still::new(source(), theme, MEMORY, (160, 50));
     let mut waiting = Vec::new();

@@ -57,6 +57,7 @@ fn replayed(log: &[u8], trace: &str, size: (u16, u16)) -> Still {
     let theme = Theme {
         colors: true,
         unicode: true,
+        light: false,
     };
     let mut still = Still::new(
         Source {

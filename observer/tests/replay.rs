@@ -151,6 +151,24 @@ fn a_log_without_its_end_is_incomplete_evidence() {
     );
 }
 
+/// `observer replay --log new.jsonl FILE | head -1` must write all of it.
+#[test]
+fn a_reader_that_has_seen_enough_does_not_cut_the_new_log() {
+    let lab = Lab::new(&[HEADER]);
+    lab.write(&(format!("{HEADER}\n") + &format!("{NOISE}\n").repeat(20_000)));
+    let mut child = lab
+        .command(&["--log", "new.jsonl", "audit.jsonl"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    let new = fs::read_to_string(lab.path("new.jsonl")).expect("a log");
+    let noisy = new.lines().filter(|line| line.contains(r#""noise""#));
+    assert_eq!(noisy.count(), 20_000);
+    assert!(new.contains(r#""type":"summary""#));
+}
+
 /// `observer replay --fail-on error FILE | head -1` must not pass for that.
 #[test]
 fn a_reader_that_has_seen_enough_does_not_change_the_verdict() {

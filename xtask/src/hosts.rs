@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
 /// The hosts of the table in `docs/hosts.md`.
-const HOSTS: [&str; 10] = [
+const HOSTS: [&str; 11] = [
     "codex",
     "codex-old",
     "claude-code",
@@ -23,6 +23,7 @@ const HOSTS: [&str; 10] = [
     "ts-sdk",
     "ts-sdk2",
     "py-sdk",
+    "py-agent",
     "py-sdk2",
     "rmcp",
     "cline",
@@ -44,16 +45,16 @@ const SCENARIOS: [&str; 9] = [
     "linger",
 ];
 
-/// What only a host with a terminal and a model can do.
-const OF_PROGRAMS: [&str; 7] = [
+/// What only a host with a model can do.
+const OF_MODELS: [&str; 4] = [
     "noisy",
     "timeout-progress",
     "timeout-retry",
     "timeout-retry-late",
-    "esc",
-    "quit",
-    "ctrl-c",
 ];
+
+/// What only a host with a terminal can do.
+const OF_TERMINALS: [&str; 3] = ["esc", "quit", "ctrl-c"];
 
 /// What only a client library can do.
 const OF_LIBRARIES: [&str; 1] = ["api-abort"];
@@ -141,10 +142,14 @@ fn scenarios_of(host: &str, wanted: &[String]) -> impl Iterator<Item = String> {
     let library = ["ts-sdk", "py-sdk", "rmcp"]
         .iter()
         .any(|library| host.starts_with(library));
-    let own: &[&str] = if library { &OF_LIBRARIES } else { &OF_PROGRAMS };
+    let own: [&[&str]; 2] = match host {
+        "py-agent" => [&OF_MODELS, &[]],
+        _ if library => [&OF_LIBRARIES, &[]],
+        _ => [&OF_MODELS, &OF_TERMINALS],
+    };
     SCENARIOS
         .iter()
-        .chain(own)
+        .chain(own.into_iter().flatten())
         .map(|scenario| (*scenario).to_owned())
         .filter(|scenario| wanted.is_empty() || wanted.contains(scenario))
 }
@@ -290,7 +295,8 @@ impl Call {
 fn markdown(hosts: &[&str], table: &Table) -> String {
     let scenarios: Vec<&str> = SCENARIOS
         .into_iter()
-        .chain(OF_PROGRAMS)
+        .chain(OF_MODELS)
+        .chain(OF_TERMINALS)
         .chain(OF_LIBRARIES)
         .filter(|scenario| table.keys().any(|(_, one)| one == scenario))
         .collect();

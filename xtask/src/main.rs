@@ -5,6 +5,7 @@ mod ebpf;
 mod hosts;
 mod pictures;
 mod schema;
+mod vm;
 
 use clap::Parser;
 
@@ -16,6 +17,7 @@ enum Verb {
     Hosts(hosts::Args),
     Pictures(pictures::Args),
     Schema(schema::Args),
+    Vm(vm::Args),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -25,5 +27,6 @@ fn main() -> anyhow::Result<()> {
         Verb::Hosts(args) => hosts::run(&args),
         Verb::Pictures(args) => pictures::run(&args),
         Verb::Schema(args) => schema::run(&args),
+        Verb::Vm(args) => vm::run(&args),
     }
 }

@@ -6,15 +6,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::LogError;
+use crate::sink::ZSTD;
 
 /// So much is read at once.
 const BLOCK: usize = 256 << 10;
 
 /// A longer line is damage: no frame comes near it.
 pub(super) const LONGEST_LINE: u64 = 1 << 30;
-
-/// What a Zstandard frame begins with (RFC 8878, 3.1.1).
-const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
 /// An open file, read line by line.
 pub(super) struct Input {
@@ -24,6 +22,8 @@ pub(super) struct Input {
     lines: u64,
     /// Position after the line that was read last.
     offset: u64,
+    /// Whether it can be opened again.
+    file: bool,
     compressed: bool,
     /// How many bytes a file had when it was opened.
     size: Option<u64>,
@@ -66,6 +66,7 @@ impl Input {
             line: Vec::new(),
             lines: 0,
             offset: 0,
+            file: size.is_some(),
             compressed,
             size: size.filter(|_| !compressed),
         })
@@ -108,10 +109,10 @@ impl Input {
         Ok(&self.line)
     }
 
-    /// Where the last line lies in the file; `None` in a compressed one.
+    /// Where the last line lies in the text of the file; `None` in what is none.
     pub(super) fn place(&self) -> Option<Range<u64>> {
         let start = self.offset - self.line.len() as u64;
-        (!self.compressed).then_some(start..self.offset)
+        self.file.then_some(start..self.offset)
     }
 
     /// The number of the last line: 1, 2, ...

@@ -74,13 +74,14 @@ pub(super) fn judge_open(
     });
     drop(progress);
     let damage = read.err();
-    if log.is_cut() || damage.is_some() {
+    let cut = log.cut().is_some();
+    if cut || damage.is_some() {
         pipeline.note_cut();
     }
     pipeline.finish(end);
     drain(&mut pipeline, last);
     Judged {
-        cut: log.is_cut(),
+        cut,
         shortfall: log.shortfall().filter(|_| damage.is_none()),
         parts: log.parts().to_vec(),
         damage: damage.or_else(|| log.take_altered()),

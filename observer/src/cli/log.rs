@@ -9,6 +9,7 @@ use thiserror::Error;
 use super::input::{Input, LONGEST_LINE};
 use super::{Exit, Failure};
 use crate::record::{Altered, Digest, Header, Part, ReadError, Reader, Record, Seals, Tail};
+use crate::sink::log_part;
 use crate::tui::LogPlace;
 
 /// A failure to read a log.
@@ -77,6 +78,8 @@ const FOREIGN: [&str; 2] = ["", "0"];
 
 /// An open log, in all its parts.
 pub struct LogFile {
+    /// The file that was opened.
+    first: PathBuf,
     input: Input,
     reader: Reader,
     /// The seals of the file that is read, for as long as they hold.
@@ -122,6 +125,7 @@ impl LogFile {
     /// Where it cannot be opened, is no log, or not the first part of one.
     pub fn open(path: &Path) -> Result<(Self, Header), LogError> {
         let mut log = Self {
+            first: path.into(),
             input: Input::open(path)?,
             reader: Reader::new(),
             seals: Some(Seals::new()),
@@ -274,9 +278,9 @@ impl LogFile {
         Ok(true)
     }
 
-    /// Whether it breaks off. Known at the end.
-    pub const fn is_cut(&self) -> bool {
-        self.cut.is_some()
+    /// Where it breaks off, in a few words. Known at the end.
+    pub fn cut(&self) -> Option<String> {
+        self.cut.as_ref().map(ToString::to_string)
     }
 
     /// What of it is missing, in a few words. Known at the end.
@@ -295,11 +299,13 @@ impl LogFile {
         self.altered.take()
     }
 
-    /// Where the last record lies in the file that was opened; `None` where it cannot be read
-    /// there: the file is compressed, or another part holds it.
+    /// Where the last record lies; `None` where it cannot be read again: what is read is no file,
+    /// or a part has another name than the observer gives it.
     pub fn place(&self) -> Option<LogPlace> {
-        let place = self.input.place().filter(|_| self.part == 1)?;
-        Some(LogPlace {
+        let place = self.input.place()?;
+        let usual = log_part(&self.first, self.part) == self.input.path();
+        usual.then_some(LogPlace {
+            part: self.part,
             offset: place.start,
             bytes: place.end - place.start,
         })

@@ -130,6 +130,7 @@ impl OutputArgs {
                 Job::Run | Job::Live => Jsonl::live(outlet).rotating(self.rotate),
                 Job::Replay => Jsonl::made(outlet).rotating(self.rotate),
             }),
+            log_in_file: self.log_file().is_some(),
             lines: Lines::new(lines, self.detail(), self.color.choose(on_stderr)),
             view,
             gate,
@@ -176,6 +177,7 @@ impl ColorChoice {
 /// A sink that fails says so once on stderr; observing goes on without it.
 pub struct Outputs {
     log: Option<Jsonl>,
+    log_in_file: bool,
     lines: Lines,
     view: View,
     gate: Gate,
@@ -220,10 +222,15 @@ impl Outputs {
         self.note_log(written);
         let in_view = self.view.is_shown();
         if in_view {
-            let written = self.log.as_ref().and_then(Jsonl::last_line);
+            let written = self.log.as_ref().map(Jsonl::last_line);
             let here = written.filter(|_| self.job != Job::Replay);
-            let here = here.map(|(offset, bytes)| LogPlace { offset, bytes });
+            let here = here.map(|(part, offset, bytes)| LogPlace {
+                part,
+                offset,
+                bytes,
+            });
             self.view.handle_output(output, place.or(here));
+            self.lines.pass_over(output);
         } else {
             let written = self.lines.handle_output(output);
             self.note_lines(written);
@@ -255,17 +262,31 @@ impl Outputs {
     }
 
     /// Says that there will be no more, and why. The live view stays until the user leaves it, or
-    /// ends at once where `leave` says so; what the policy says of it all is printed after that.
+    /// ends at once where `leave` says so; what it all amounts to is printed after that.
     pub fn close(&mut self, why: Option<String>, leave: bool) {
         let was_shown = self.view.is_shown();
         if let Err(error) = self.view.close(why, leave) {
             self.write_failed = true;
             say(error);
         }
-        if let Some(ruling) = self.gate.told().filter(|_| was_shown) {
-            let written = self.lines.handle_ruling(ruling).and(self.lines.flush());
+        if was_shown {
+            let written = self.conclude();
             self.note_lines(written);
         }
+    }
+
+    /// Prints what the lines end with, and could not while the live view had the terminal.
+    fn conclude(&mut self) -> Result<(), WriteError> {
+        self.lines.conclude()?;
+        if let Some(ruling) = self.gate.told() {
+            self.lines.handle_ruling(ruling)?;
+        }
+        self.lines.flush()
+    }
+
+    /// Says where the log that is read breaks off.
+    pub fn note_cut(&mut self, cut: String) {
+        self.view.note_cut(cut);
     }
 
     /// Says that something of the scope went by unseen that no record tells.
@@ -292,9 +313,9 @@ impl Outputs {
         self.unread || self.view.is_left()
     }
 
-    /// Whether nobody wants to know the rest, and no exit code depends on it.
+    /// Whether nobody wants to know the rest, and neither an exit code nor a file depends on it.
     pub fn is_unwanted(&mut self) -> bool {
-        self.is_unread() && !self.gate.decides()
+        self.is_unread() && !self.gate.decides() && !self.log_in_file
     }
 
     /// The exit code of `attach`, `watch`, `replay`.

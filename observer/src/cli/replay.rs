@@ -51,21 +51,38 @@ impl Replay {
         let mut pipeline =
             Pipeline::new(session::Settings::default(), settings).redacting(outputs.redactor());
         let (end, read) = replay(&mut log, &mut pipeline, &mut outputs);
-        if log.is_cut() || read.is_err() {
-            pipeline.note_cut();
-        }
-        pipeline.finish(end);
-        drain(&mut pipeline, &mut outputs, None);
-        if let Some(shortfall) = log.shortfall().filter(|_| read.is_ok()) {
-            say(format_args!(
-                "{}: {shortfall}",
-                judge::name(&self.file).display()
-            ));
-            outputs.note_incomplete();
-        }
-        let read = read.and_then(|()| log.take_altered().map_or(Ok(()), Err));
+        let told = match read {
+            // A summary of a part would pass for one of the log.
+            Ok(Read::Left) => {
+                let left = "left before its end, so there is no summary";
+                outputs.is_left().then(|| left.to_owned())
+            }
+            Ok(Read::Whole) | Err(_) => {
+                let cut = log.cut();
+                if cut.is_some() || read.is_err() {
+                    pipeline.note_cut();
+                }
+                pipeline.finish(end);
+                drain(&mut pipeline, &mut outputs, None);
+                if let Some(cut) = cut {
+                    outputs.note_cut(cut);
+                }
+                let shortfall = log.shortfall().filter(|_| read.is_ok());
+                if shortfall.is_some() {
+                    outputs.note_incomplete();
+                }
+                shortfall
+            }
+        };
+        let read = read.and_then(|_| log.take_altered().map_or(Ok(()), Err));
         outputs.flush();
         outputs.close(read.as_ref().err().map(ToString::to_string), false);
+        if let Some(told) = told {
+            say(format_args!(
+                "{}: {told}",
+                judge::name(&self.file).display()
+            ));
+        }
         read?;
         Ok(outputs.exit())
     }
@@ -88,6 +105,15 @@ impl Replay {
     }
 }
 
+/// How far a log was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Read {
+    /// To its end.
+    Whole,
+    /// Until nobody wanted to know the rest.
+    Left,
+}
+
 /// Feeds all records; returns the time of the last.
 ///
 /// A derived record is not read, but its time counts: the summary shows how long the live run
@@ -96,7 +122,7 @@ fn replay(
     log: &mut LogFile,
     pipeline: &mut Pipeline,
     outputs: &mut Outputs,
-) -> (Timestamp, Result<(), LogError>) {
+) -> (Timestamp, Result<Read, LogError>) {
     let mut end = Timestamp::ZERO;
     loop {
         if log.is_drained() {
@@ -104,7 +130,7 @@ fn replay(
         }
         let record = match log.next_record() {
             Ok(Some(record)) => record,
-            Ok(None) => return (end, Ok(())),
+            Ok(None) => return (end, Ok(Read::Whole)),
             Err(error) => return (end, Err(error)),
         };
         end = end.max(record.t());
@@ -115,7 +141,7 @@ fn replay(
         }
         drain(pipeline, outputs, place);
         if outputs.is_unwanted() {
-            return (end, Ok(()));
+            return (end, Ok(Read::Left));
         }
     }
 }

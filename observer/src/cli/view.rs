@@ -171,6 +171,13 @@ impl View {
         }
     }
 
+    /// Says where the log that is read breaks off.
+    pub(super) fn note_cut(&mut self, cut: String) {
+        if let Self::Shown(feed) = self {
+            feed.note_cut(cut);
+        }
+    }
+
     pub(super) fn flush(&mut self) {
         if let Self::Shown(feed) = self {
             feed.flush();
@@ -203,5 +210,23 @@ fn theme() -> Theme {
         colors: set("NO_COLOR").is_none(),
         // sudo and containers often leave no locale; their terminals have Unicode all the same.
         unicode: locale.is_none_or(utf8),
+        light: set("COLORFGBG").is_some_and(|colors| is_light(&colors)),
+    }
+}
+
+/// Whether `COLORFGBG` names a light background: `0;15`, or `0;default;15`, foreground first. Many
+/// terminals set it (rxvt, Konsole, iTerm2), the others are taken for dark ones.
+fn is_light(colors: &str) -> bool {
+    matches!(colors.rsplit(';').next(), Some("7" | "15"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_light;
+
+    #[test]
+    fn the_background_is_the_last_colour() {
+        assert!(is_light("0;15") && is_light("0;default;7"));
+        assert!(!is_light("15;0") && !is_light("15;default") && !is_light("12;8"));
     }
 }

@@ -83,11 +83,11 @@ impl Jsonl {
         }
     }
 
-    /// Where the line of the last record lies in the file that the log began in, and how long it
-    /// is; `None` where it cannot be read there.
-    pub fn last_line(&self) -> Option<(u64, u64)> {
-        let readable = self.parts == 1 && !self.outlet.is_compressed();
-        readable.then_some((self.last.start, self.last.end - self.last.start))
+    /// In which part the line of the last record is, where it begins in that part's text, and how
+    /// long it is.
+    pub fn last_line(&self) -> (u32, u64, u64) {
+        let Range { start, end } = self.last;
+        (self.parts, start, end - start)
     }
 
     /// See [`Outlet::flush_due`].
@@ -121,7 +121,7 @@ impl Jsonl {
         let Some(header) = &self.header else {
             return Ok(());
         };
-        let path = part(&self.first, self.parts + 1);
+        let path = log_part(&self.first, self.parts + 1);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let next = match Outlet::create(&path) {
             Ok(outlet) => outlet,
@@ -169,8 +169,11 @@ impl Jsonl {
 }
 
 /// The name of a log's part: `audit.2.jsonl` of `audit.jsonl`, `audit.2.jsonl.zst` of
-/// `audit.jsonl.zst`.
-fn part(first: &Path, number: u32) -> PathBuf {
+/// `audit.jsonl.zst`. The first part is `first` itself.
+pub fn log_part(first: &Path, number: u32) -> PathBuf {
+    if number == 1 {
+        return first.into();
+    }
     let name = first.file_name().unwrap_or_default().to_string_lossy();
     let (name, zst) = match name.strip_suffix(".zst") {
         Some(name) => (name, ".zst"),
@@ -196,7 +199,8 @@ mod tests {
             (".audit", ".audit.2"),
             ("audit.zst", "audit.2.zst"),
         ] {
-            assert_eq!(part(Path::new(first), 2), Path::new(second));
+            assert_eq!(log_part(Path::new(first), 2), Path::new(second));
+            assert_eq!(log_part(Path::new(first), 1), Path::new(first));
         }
     }
 }

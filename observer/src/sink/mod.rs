@@ -7,6 +7,6 @@ mod jsonl;
 mod lines;
 mod outlet;
 
-pub use jsonl::Jsonl;
+pub use jsonl::{Jsonl, log_part};
 pub use lines::{Color, Detail, Lines};
-pub use outlet::{Outlet, WriteError};
+pub use outlet::{Outlet, WriteError, ZSTD};

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+/// What a Zstandard frame begins with (RFC 8878, 3.1.1), and so a compressed log.
+pub const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+
 /// A buffer this full is written at once.
 const FULL: usize = 64 << 10;
 
@@ -103,11 +106,6 @@ impl Outlet {
     /// The name that errors give it.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Whether what is written is compressed.
-    pub fn is_compressed(&self) -> bool {
-        self.file.is_some() && is_compressed(&self.path)
     }
 
     /// The file's size once all that waits is written; at most, where it is compressed. Zero where

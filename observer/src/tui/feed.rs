@@ -115,6 +115,11 @@ impl Feed {
         }
     }
 
+    /// Says where the log that is read breaks off.
+    pub fn note_cut(&mut self, cut: String) {
+        self.closed |= self.sender.send(Message::Cut(cut)).is_err();
+    }
+
     /// Shows what the observed command prints. Where the view cannot keep up, the command waits, as
     /// for a slow terminal; once the user has left, what it prints is thrown away.
     ///

@@ -90,11 +90,9 @@ pub(crate) fn tabs(model: &Model) -> Vec<(Screen, String, u16)> {
     let narrow = model.size.0 < 76;
     let tab = |(at, screen): (usize, Screen)| {
         let count = match screen {
-            Screen::Connections => Some(model.ledger.connections.len()),
-            Screen::Calls => Some(model.list(screen).len()),
-            Screen::Findings => Some(model.ledger.totals.standing as usize),
-            Screen::Frames => Some(model.ledger.frames.len()),
+            // It has the rows of the calls.
             Screen::Timeline => None,
+            _ => Some(model.list(screen).len()),
         };
         let count = count
             .filter(|_| !narrow)

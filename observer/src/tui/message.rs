@@ -7,7 +7,8 @@ use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use super::model::LogPlace;
 use crate::capture::Timestamp;
 use crate::pipeline::Output;
-use crate::session::Event;
+use crate::record::Header;
+use crate::session::{Event, Observed};
 
 /// What happened.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(crate) enum Message {
     Arrived(Vec<Arrival>),
     /// So many messages were left out, because the view could not keep up.
     Skipped(u64),
+    /// Where the log that is read breaks off.
+    Cut(String),
     /// What the observed command printed.
     Printed(Vec<u8>),
     /// There will be no more; why, where something went wrong.
@@ -61,14 +64,27 @@ pub(crate) enum Effect {
     /// Read a frame's text back from the log.
     Fetch(u32, LogPlace),
     /// Write a new log.
-    Save(PathBuf, Vec<SavedLine>),
+    Save(PathBuf, Box<Saved>),
 }
 
-/// A line of a log that is saved.
+/// A log that is to be written.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum SavedLine {
-    /// The line, with its newline.
-    Text(Vec<u8>),
-    /// What the log holds there.
-    InLog(LogPlace),
+pub(crate) struct Saved {
+    pub(crate) header: Header,
+    pub(crate) events: Vec<SavedEvent>,
+    /// When the observation ended.
+    pub(crate) end: Timestamp,
+    /// How many frames are missing because they have left memory.
+    pub(crate) lost: usize,
+    /// Whether nothing is missing, as far as the view knows.
+    pub(crate) complete: bool,
+}
+
+/// What was observed, in a log that is to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum SavedEvent {
+    /// It is in memory.
+    Here(Box<Observed>),
+    /// The log that is read or written has it.
+    InLog(Timestamp, LogPlace),
 }

@@ -23,6 +23,7 @@ use crate::{session, verdict};
 const THEME: Theme = Theme {
     colors: true,
     unicode: true,
+    light: false,
 };
 
 /// So much memory that nothing leaves it.
@@ -149,6 +150,7 @@ fn replayed(log: &[u8]) -> (Header, Vec<Arrival>) {
     let mut arrivals = Vec::new();
     for line in log.split_inclusive(|byte| *byte == b'\n') {
         let place = LogPlace {
+            part: 1,
             offset,
             bytes: line.len() as u64,
         };
@@ -180,7 +182,13 @@ fn drain(pipeline: &mut Pipeline, place: Option<LogPlace>) -> Vec<Arrival> {
     outputs.map(arrival).collect()
 }
 
-fn header() -> Header {
+/// What the pipeline makes of a log, without the places.
+pub(super) fn outputs_of(log: &[u8]) -> impl Iterator<Item = Output> {
+    let (_, arrivals) = replayed(log);
+    arrivals.into_iter().map(|arrival| arrival.output)
+}
+
+pub(super) fn header() -> Header {
     Header {
         t: crate::capture::Timestamp::ZERO,
         schema: SCHEMA.into(),
@@ -198,7 +206,7 @@ fn header() -> Header {
 }
 
 /// A log of one connection: the lines' records, without times and numbers that do not matter.
-fn log(records: &[&str]) -> Vec<u8> {
+pub(super) fn log(records: &[&str]) -> Vec<u8> {
     let mut log = String::from(
         r#"{"type":"header","t":0,"schema":"observer/1"}
 {"type":"connection","t":0,"conn":1,"event":"open","client":{"pid":1,"exe":"/usr/bin/host"},"server":{"pid":2,"exe":"/usr/bin/server"},"transport":"pipe"}
@@ -212,7 +220,7 @@ fn log(records: &[&str]) -> Vec<u8> {
 }
 
 /// A message's record.
-fn message(t: f64, from: &str, json: &str) -> String {
+pub(super) fn message(t: f64, from: &str, json: &str) -> String {
     let bytes = json.len() + 1;
     format!(
         r#"{{"type":"message","t":{t},"conn":1,"from":"{from}","bytes":{bytes},"json":{json}}}"#

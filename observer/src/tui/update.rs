@@ -11,7 +11,7 @@ use ratatui::crossterm::event::KeyEventKind;
 
 use super::layout::areas;
 use super::message::{Effect, Message};
-use super::model::{Model, Screen, Subject};
+use super::model::{Model, Screen, State, Subject};
 use crate::verdict::Outcome;
 
 /// Takes a message in. What is to be done outside comes back.
@@ -58,6 +58,12 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Effect> {
         }
         Message::Skipped(messages) => {
             model.ledger.totals.skipped += messages;
+            model.stale = true;
+            Vec::new()
+        }
+        Message::Cut(cut) => {
+            model.cut = true;
+            model.note = Some(format!("the log is cut: {cut}"));
             model.stale = true;
             Vec::new()
         }
@@ -140,9 +146,16 @@ fn look_at_the_worst(model: &mut Model) {
     let calls = &model.ledger.calls;
     let abandoned = calls
         .iter()
-        .filter(|(_, call)| call.state() == super::model::State::Over(Outcome::Abandoned));
+        .filter(|(_, call)| call.state() == State::Over(Outcome::Abandoned));
     let worst = abandoned.max_by_key(|(number, call)| (call.abandoned, std::cmp::Reverse(*number)));
     let first = worst.or_else(|| calls.iter().find(|(_, call)| !call.findings.is_empty()));
+    // Where nothing went wrong, what was cut short is what somebody may wonder about.
+    let is_whole = |outcome| matches!(outcome, Outcome::Answered | Outcome::Failed);
+    let first = first.or_else(|| {
+        calls
+            .iter()
+            .find(|(_, call)| matches!(call.state(), State::Over(outcome) if !is_whole(outcome)))
+    });
     if let Some((number, _)) = first {
         model.calls.select(number);
     }

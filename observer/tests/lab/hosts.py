@@ -256,6 +256,6 @@ HOSTS = {
     "qwen-code": qwen_code, "copilot": copilot, "continue": continue_cli, "inspector": inspector,
     "ts-sdk": ts("ts-sdk"), "ts-sdk2": ts("ts-sdk2"), "ts-sdk2-auto": ts("ts-sdk2:auto"),
     "py-sdk": python("py-sdk", "sdk"), "py-sdk2": python("py-sdk2", "sdk2"), "fastmcp": python("fastmcp", "fastmcp"),
-    "langchain": python("langchain", "langchain"), "openai-agents": python("openai-agents", "openai-agents"),
+    "py-agent": python("py-sdk", "sdk-agent"), "langchain": python("langchain", "langchain"), "openai-agents": python("openai-agents", "openai-agents"),
     "pydantic-ai": python("pydantic-ai", "pydantic-ai"), "rmcp": rmcp("rmcp"), "rmcp-old": rmcp("rmcp-old"),
 }

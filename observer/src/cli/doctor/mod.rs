@@ -78,11 +78,7 @@ impl Doctor {
             }
         };
         let took = began.elapsed().as_secs_f64();
-        let hooks = Probe::hooks().count();
-        checks.push(Check::good(
-            "probe",
-            format!("loads, and attaches to {hooks} tracepoints, in {took:.2} s"),
-        ));
+        checks.push(loaded(&probe, took));
         let capture = pipe("capture", Ready::probe(probe));
         let works = capture.state == State::Good;
         checks.push(capture);
@@ -99,6 +95,18 @@ impl Doctor {
         }
         check
     }
+}
+
+/// How the probe fares in this kernel; it took so many seconds.
+fn loaded(probe: &Probe, took: f64) -> Check {
+    let hooks = probe.hooks().len();
+    let loads = format!("loads, and attaches to {hooks} tracepoints, in {took:.2} s");
+    let Some(reason) = probe.skipped_because() else {
+        return Check::good("probe", loads);
+    };
+    let reason = remedy::with_causes(reason);
+    let text = format!("{loads}; but this kernel may skip system calls ({reason})");
+    Check::limit("probe", text, Some(remedy::of_skipped_calls()))
 }
 
 /// Which backends can watch.

@@ -77,6 +77,19 @@ impl Lines {
         self.outlet.append(|lines| self.view.render(output, lines))
     }
 
+    /// Takes an output that the live view shows: nothing is printed of it before [`Self::conclude`].
+    pub fn pass_over(&mut self, output: &Output) {
+        self.view.pass_over(output);
+    }
+
+    /// Prints what was passed over amounts to: the summary with its findings.
+    ///
+    /// # Errors
+    /// As [`Outlet::append`].
+    pub fn conclude(&mut self) -> Result<(), WriteError> {
+        self.outlet.append(|lines| self.view.conclude(lines))
+    }
+
     /// What a policy makes of the run, after its summary.
     ///
     /// # Errors

@@ -19,6 +19,15 @@ use crate::verdict::{
     self, CallRecord, Confidence, Culprit, Evidence, Finding, Outcome, Severity, Summary,
 };
 
+/// What all of it looks like where the live view showed it before.
+fn passed_over(outputs: &[Output]) -> String {
+    let mut view = View::new(Detail::Normal, Palette::PLAIN);
+    outputs.iter().for_each(|output| view.pass_over(output));
+    let mut out = Vec::new();
+    view.conclude(&mut out);
+    String::from_utf8(out).expect("UTF-8")
+}
+
 fn at(millis: u64) -> Timestamp {
     Timestamp::from_nanos(millis * 1_000_000)
 }
@@ -305,6 +314,18 @@ fn quiet_is_findings_and_the_summary() {
         "{quiet}"
     );
     assert!(quiet.contains("\nSummary of 15.7 s\n"), "{quiet}");
+}
+
+#[test]
+fn what_was_shown_elsewhere_ends_as_the_lines_do() {
+    let end = |text: &str| text.find("\nSummary").map(|at| text[at..].to_owned());
+    let passed = passed_over(&a_run());
+    assert_eq!(
+        Some(&passed),
+        end(&lines(Detail::Normal, &a_run())).as_ref()
+    );
+    // Without its end there is nothing to conclude.
+    assert_eq!(passed_over(&[finding(1, None)]), "");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::jsonrpc::Id;
 use crate::pipeline::Output;
 use crate::record::Word;
 use crate::session::{ConnId, ConnectionChange, Event, Observed, Party};
-use crate::verdict;
+use crate::verdict::{self, Summary};
 use crate::wording::Names;
 use crate::wording::{observed, size, span};
 
@@ -31,6 +31,8 @@ pub(super) struct View {
     /// The hosts and servers among the processes.
     pub(super) parties: HashMap<Pid, u32>,
     standing: Standing,
+    /// The summary of what was passed over.
+    summary: Option<Summary>,
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +58,7 @@ impl View {
             connections: HashMap::new(),
             parties: HashMap::new(),
             standing: Standing::default(),
+            summary: None,
         }
     }
 
@@ -77,6 +80,32 @@ impl View {
                     .render_summary(summary, &self.palette, &mut text);
             }
             Output::GiveUp(_) | Output::Forget(_) => {}
+        }
+        out.extend_from_slice(text.as_bytes());
+    }
+
+    /// Takes an output that is shown elsewhere: only its part in the end is kept.
+    pub(super) fn pass_over(&mut self, output: &Output) {
+        match output {
+            Output::Derived(verdict::Output::Finding(finding)) => {
+                self.standing.handle_finding(finding);
+            }
+            Output::Derived(verdict::Output::Summary(summary)) => {
+                self.summary = Some(summary.clone());
+            }
+            Output::Derived(verdict::Output::Call(_))
+            | Output::Observed(_)
+            | Output::GiveUp(_)
+            | Output::Forget(_) => {}
+        }
+    }
+
+    /// Appends what was passed over amounts to, where its end has come.
+    pub(super) fn conclude(&mut self, out: &mut Vec<u8>) {
+        let mut text = String::new();
+        if let Some(summary) = self.summary.take() {
+            self.standing
+                .render_summary(&summary, &self.palette, &mut text);
         }
         out.extend_from_slice(text.as_bytes());
     }

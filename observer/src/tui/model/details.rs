@@ -16,7 +16,7 @@ use crate::wording::{count, size, span, time};
 const FIRST_LINES: usize = 200;
 
 /// And so many when more are asked for.
-const MORE_LINES: usize = 20_000;
+const MORE_LINES: usize = 10_000;
 
 /// So many related calls, or progress notifications, are listed.
 const LISTED: usize = 20;
@@ -150,7 +150,11 @@ pub(super) fn excerpt(number: u32, model: &Model, columns: usize) -> Vec<Line> {
             );
             other(&mut page, event);
         }
-        (Body::InLog(_) | Body::Gone, None) => away(&mut page, frame),
+        (Body::InLog(_), None) => {
+            let text = "Its text has left memory. Enter reads it back from the log.";
+            page.prose(2, Ink::Dim, text);
+        }
+        (Body::Gone, None) => away(&mut page, frame),
     }
     page.lines
 }

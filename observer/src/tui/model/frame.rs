@@ -59,7 +59,9 @@ pub(crate) enum Body {
 /// Where a record lies in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogPlace {
-    /// Position of its first byte.
+    /// Which of the log's parts it is in: 1, 2, ...
+    pub part: u32,
+    /// Position of its first byte there, in the text as it was before it was compressed.
     pub offset: u64,
     /// Its length, with its newline.
     pub bytes: u64,

@@ -14,7 +14,7 @@ use crate::capture::{Loss, Timestamp};
 use crate::jsonrpc::Id;
 use crate::pipeline::Output;
 use crate::session::{ConnId, Event, Side};
-use crate::verdict::{self, CallRecord, Finding, Outcome, Summary};
+use crate::verdict::{self, CallRecord, Confidence, Finding, Outcome, Summary};
 
 /// A finding, and whether it still stands.
 #[derive(Clone, Debug)]
@@ -141,6 +141,15 @@ impl Ledger {
                 && call.is_some_and(|call| call.state() != State::Over(Outcome::Abandoned))
         });
         suspects.count() as u64
+    }
+
+    /// Whether it is shown beyond doubt that a call was abandoned.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.findings.iter().any(|found| {
+            !found.superseded
+                && found.finding.rule == "abandoned-call"
+                && found.finding.confidence == Confidence::Confirmed
+        })
     }
 
     /// Whether an entry concerns this connection.

@@ -3,6 +3,8 @@
 //! Rows are entries' numbers. Choosing them goes on a piece at a time, so that a key never waits
 //! for a hundred thousand of them.
 
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 use std::ops::Range;
 
 /// See the module.
@@ -85,19 +87,36 @@ impl List {
 
     /// Orders the rows by a key; `None` for the order in which they came.
     pub(crate) fn sort<K: Ord>(&mut self, key: Option<impl FnMut(&u32) -> K>, reverse: bool) {
-        let looked_at = self.current();
-        self.sorted = match (key, reverse) {
-            (None, false) => None,
-            (None, true) => Some(self.chosen.iter().rev().copied().collect()),
-            (Some(key), _) => {
+        let rows = match key {
+            None if !reverse => None,
+            None => Some(self.chosen.clone()),
+            Some(key) => {
                 let mut rows = self.chosen.clone();
                 rows.sort_by_cached_key(key);
-                if reverse {
-                    rows.reverse();
-                }
                 Some(rows)
             }
         };
+        self.arrange(rows, reverse);
+    }
+
+    /// As [`Self::sort`], for keys that many rows share and that are slow to compare: each is
+    /// compared once, for all its rows.
+    pub(crate) fn sort_groups<K: Ord + Hash>(&mut self, key: impl Fn(u32) -> K, reverse: bool) {
+        let mut groups: HashMap<K, Vec<u32>> = HashMap::new();
+        for &row in &self.chosen {
+            groups.entry(key(row)).or_default().push(row);
+        }
+        let groups: BTreeMap<K, Vec<u32>> = groups.into_iter().collect();
+        self.arrange(Some(groups.into_values().flatten().collect()), reverse);
+    }
+
+    /// Takes over an order. Who looks at a row looks at it still.
+    fn arrange(&mut self, mut rows: Option<Vec<u32>>, reverse: bool) {
+        let looked_at = self.current();
+        if let Some(rows) = rows.as_mut().filter(|_| reverse) {
+            rows.reverse();
+        }
+        self.sorted = rows;
         if let Some(row) = looked_at.filter(|_| !self.follow) {
             self.select(row);
         }
@@ -197,6 +216,21 @@ mod tests {
         list.sort(Some(|row: &u32| u32::MAX - row), false);
         assert_eq!(list.current(), Some(3));
         assert_eq!(list.rows(), [8, 7, 6, 5, 4, 3, 2]);
+    }
+
+    #[test]
+    fn groups_are_sorted_as_rows_are() {
+        let names = ["b", "a", "b", "c", "a"];
+        let name = |row: u32| names[row as usize];
+        for reverse in [false, true] {
+            let (mut one, mut other) = (list(5), list(5));
+            one.go(3);
+            other.go(3);
+            one.sort(Some(|row: &u32| name(*row)), reverse);
+            other.sort_groups(name, reverse);
+            assert_eq!(one.rows(), other.rows());
+            assert_eq!(other.current(), Some(3));
+        }
     }
 
     #[test]

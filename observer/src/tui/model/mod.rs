@@ -135,6 +135,8 @@ pub(crate) struct Model {
     pub(crate) note: Option<String>,
     /// There will be no more; why, where something went wrong.
     pub(crate) ended: Option<Option<String>>,
+    /// Whether the log that is read breaks off.
+    pub(crate) cut: bool,
     /// What the observed command printed, where it prints into a pane.
     pub(crate) printed: Option<Printed>,
     /// Whether the user has pressed any key.
@@ -198,6 +200,7 @@ impl Model {
             rate: Rate::default(),
             note: None,
             ended: None,
+            cut: false,
             printed: None,
             touched: false,
             unfinished: false,

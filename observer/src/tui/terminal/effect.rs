@@ -1,17 +1,18 @@
-//! What the view wants done outside: the clipboard, and the logs that are read and written.
+//! What the view wants done outside: the clipboard, and a log that is saved.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::OpenOptions;
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::execute;
 
-use crate::record::parse_line;
-use crate::session::Event;
-use crate::tui::message::SavedLine;
-use crate::tui::model::LogPlace;
+use super::log::Log;
+use crate::pipeline::Pipeline;
+use crate::session::{self, Observed};
+use crate::sink::{Jsonl, Outlet};
+use crate::tui::message::{Saved, SavedEvent};
 
 /// More than this is not put into a clipboard: terminals drop it.
 const CLIPBOARD: usize = 1 << 20;
@@ -24,40 +25,40 @@ pub(super) fn copy(text: &str) -> io::Result<()> {
     execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
 }
 
-pub(super) fn fetch(log: Option<&Path>, place: LogPlace) -> Result<Event, String> {
-    let line = read_at(log, place).map_err(|error| format!("cannot read the log: {error}"))?;
-    let record = parse_line(line.trim_ascii_end());
-    let observed = record
-        .ok()
-        .flatten()
-        .and_then(crate::record::Record::into_observed);
-    observed
-        .map(|observed| observed.event)
-        .ok_or_else(|| "the log has changed".into())
-}
-
-fn read_at(log: Option<&Path>, place: LogPlace) -> io::Result<Vec<u8>> {
-    let path = log.ok_or_else(|| io::Error::other("there is none"))?;
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(place.offset))?;
-    let mut line = Vec::new();
-    file.take(place.bytes).read_to_end(&mut line)?;
-    Ok(line)
-}
-
-/// Writes a log that nobody else may read, and that was not there.
-pub(super) fn save(path: &Path, lines: &[SavedLine], log: Option<&Path>) -> io::Result<()> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    let mut file = io::BufWriter::new(file);
-    for line in lines {
-        match line {
-            SavedLine::Text(line) => file.write_all(line)?,
-            SavedLine::InLog(place) => file.write_all(&read_at(log, *place)?)?,
-        }
+/// Writes a log that nobody else may read, and that was not there: what was observed, judged anew,
+/// and sealed.
+pub(super) fn save(path: &Path, saved: Saved, log: &mut Log) -> Result<(), String> {
+    let cannot =
+        |error: &dyn std::fmt::Display| format!("cannot write {}: {error}", path.display());
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    let file = options.open(path).map_err(|error| cannot(&error))?;
+    let mut jsonl = Jsonl::made(Outlet::new(path.into(), Box::new(file)));
+    let settings = saved.header.settings.clone().unwrap_or_default();
+    let mut pipeline = Pipeline::new(session::Settings::default(), settings);
+    let told = |error: crate::sink::WriteError| error.to_string();
+    jsonl.begin(saved.header).map_err(told)?;
+    for event in saved.events {
+        pipeline.handle_observed(match event {
+            SavedEvent::Here(observed) => *observed,
+            SavedEvent::InLog(at, place) => Observed {
+                at,
+                event: log.event(place).map_err(|error| cannot(&error))?,
+            },
+        });
+        write(&mut pipeline, &mut jsonl).map_err(told)?;
     }
-    file.flush()
+    if !saved.complete {
+        pipeline.note_cut();
+    }
+    pipeline.finish(saved.end);
+    write(&mut pipeline, &mut jsonl).map_err(told)?;
+    jsonl.flush().map_err(told)
+}
+
+fn write(pipeline: &mut Pipeline, jsonl: &mut Jsonl) -> Result<(), crate::sink::WriteError> {
+    while let Some(output) = pipeline.poll_output() {
+        jsonl.handle_output(&output)?;
+    }
+    Ok(())
 }

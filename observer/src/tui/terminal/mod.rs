@@ -2,11 +2,12 @@
 //!
 //! Whatever happens (the user leaves, an error, a panic, a signal, Ctrl-Z), the terminal is given
 //! back as it was. [`screen`] owns that, [`keyboard`] the waiting for keys, [`signals`] those that
-//! would end us, [`effect`] what the view wants done outside.
+//! would end us, [`effect`] what the view wants done outside, [`log`] what is read back for it.
 
 mod effect;
 mod error;
 mod keyboard;
+mod log;
 mod screen;
 mod signals;
 
@@ -24,8 +25,10 @@ use super::message::{Effect, Message};
 use super::model::Model;
 use super::update::update;
 use super::view::{Theme, view};
+use crate::wording::count;
 pub use error::TerminalError;
 use keyboard::{Keyboard, Waited};
+use log::Log;
 pub use screen::postpone;
 use screen::{Loan, Screen, give_back, take};
 
@@ -80,6 +83,7 @@ pub(super) fn show(
         screen: take()?,
         model,
         options,
+        log: Log::new(options.log.as_deref()),
         clock,
         drawn: Instant::now() - FRAME,
         ticked: Instant::now(),
@@ -100,6 +104,7 @@ struct Shown<'a> {
     screen: Screen,
     model: Model,
     options: &'a Options,
+    log: Log,
     clock: Option<LiveClock>,
     drawn: Instant,
     ticked: Instant,
@@ -218,14 +223,18 @@ impl Shown<'_> {
                 }
             }
             Effect::Fetch(number, place) => {
-                let fetched = effect::fetch(self.options.log.as_deref(), place);
+                let fetched = self.log.event(place);
                 update(&mut self.model, Message::Fetched(number, fetched));
             }
-            Effect::Save(path, lines) => {
-                let note = match effect::save(&path, &lines, self.options.log.as_deref()) {
-                    Ok(()) => format!("saved {} records to {}", lines.len(), path.display()),
-                    Err(error) => format!("cannot write {}: {error}", path.display()),
-                };
+            Effect::Save(path, saved) => {
+                let mut note = format!("saved to {}, and judged anew", path.display());
+                if saved.lost > 0 {
+                    let lost = count(saved.lost as u64, "frame");
+                    note += &format!("; {lost} had left memory, so it is incomplete");
+                }
+                let note = effect::save(&path, *saved, &mut self.log)
+                    .err()
+                    .unwrap_or(note);
                 update(&mut self.model, Message::Note(note));
             }
         }

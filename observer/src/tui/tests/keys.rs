@@ -5,11 +5,12 @@ use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEven
 use super::{Eye, log, message, replayed};
 use crate::capture::Timestamp;
 use crate::jsonrpc::Id;
-use crate::pipeline::Output;
+use crate::pipeline::{Output, Pipeline};
+use crate::session;
 use crate::session::ConnId;
-use crate::tui::message::{Arrival, Effect, Message, SavedLine};
+use crate::tui::message::{Arrival, Effect, Message, SavedEvent};
 use crate::tui::model::{Column, Screen, Subject};
-use crate::verdict::{self, Confidence, Culprit, Finding, Severity};
+use crate::verdict::{self, Confidence, Culprit, Finding, Outcome, Severity};
 
 const RETRY: &str = "made/codex-0.163-retry.jsonl";
 
@@ -36,6 +37,18 @@ fn a_stranger_sees_the_abandoned_call_first() {
         "{screen}"
     );
     assert!(screen.contains("The same call was sent again"), "{screen}");
+}
+
+#[test]
+fn where_nothing_went_wrong_the_call_that_was_cut_short_is_looked_at() {
+    let mut eye = Eye::on("hosts/py-sdk2-sigint.jsonl");
+    assert_eq!(current(&eye).as_deref(), Some("4"));
+    let screen = eye.see(80, 24);
+    assert!(screen.contains("no call was abandoned"), "{screen}");
+    assert!(
+        screen.contains("The host cancelled it after 1.53 s"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -175,7 +188,12 @@ fn nobody_is_accused_of_what_only_looks_like_it() {
         "{seen}"
     );
     let seen = find(Confidence::Probable);
-    assert!(seen.contains("✗ 1 call abandoned: "), "{seen}");
+    assert!(seen.contains("✗ 1 call very likely abandoned: "), "{seen}");
+    let seen = find(Confidence::Confirmed);
+    assert!(
+        seen.contains("✗ 1 call abandoned: the host gave up"),
+        "{seen}"
+    );
 }
 
 #[test]
@@ -322,21 +340,36 @@ fn a_message_is_copied_and_two_are_compared() {
 fn what_is_filtered_is_saved_and_judged_alike() {
     let mut eye = Eye::on(RETRY);
     eye.press("/id:2<enter>w<C-u>out.jsonl<enter>");
-    let Some(Effect::Save(path, lines)) = eye.effects.pop() else {
+    let Some(Effect::Save(path, saved)) = eye.effects.pop() else {
         panic!("{:?}", eye.effects)
     };
     assert_eq!(path.to_str(), Some("out.jsonl"));
-    let text = |line: SavedLine| match line {
-        SavedLine::Text(text) => text,
-        SavedLine::InLog(_) => panic!("it is in memory"),
-    };
-    let log: Vec<u8> = lines.into_iter().flat_map(text).collect();
-    let again = Eye::on_log(&log, super::ROOMY);
-    let (_, call) = again.model.current_call().expect("a call");
-    assert_eq!(
-        (call.id.to_string().as_str(), call.state().word()),
-        ("2", "abandoned")
-    );
+    assert!(saved.complete);
+    let mut pipeline = Pipeline::new(session::Settings::default(), verdict::Settings::default());
+    for event in saved.events {
+        match event {
+            SavedEvent::Here(observed) => pipeline.handle_observed(*observed),
+            SavedEvent::InLog(..) => panic!("it is in memory"),
+        }
+    }
+    pipeline.finish(saved.end);
+    let outcomes =
+        std::iter::from_fn(|| pipeline.poll_output()).filter_map(|output| match output {
+            Output::Derived(verdict::Output::Call(call)) => {
+                Some((call.id.to_string(), call.outcome))
+            }
+            _ => None,
+        });
+    let mut outcomes: Vec<_> = outcomes.collect();
+    outcomes.sort();
+    // The retry is what the verdict rests on, and would be another call without its own retry.
+    let expected = [
+        ("0", Outcome::Answered),
+        ("2", Outcome::Abandoned),
+        ("3", Outcome::Abandoned),
+        ("4", Outcome::TornDown),
+    ];
+    assert_eq!(outcomes, expected.map(|(id, outcome)| (id.into(), outcome)));
 }
 
 #[test]

@@ -143,7 +143,15 @@ fn old_texts_leave_memory_and_are_read_back_from_the_log() {
         .sum();
     assert!(held <= 5 << 20, "{held}");
     eye.press("g<enter>");
-    let Some(Effect::Fetch(number, LogPlace { offset, bytes })) = eye.effects.pop() else {
+    let Some(Effect::Fetch(
+        number,
+        LogPlace {
+            part: 1,
+            offset,
+            bytes,
+        },
+    )) = eye.effects.pop()
+    else {
         panic!("{:?}", eye.effects);
     };
     let line =
@@ -219,6 +227,12 @@ fn what_a_command_prints_is_shown_without_its_colours() {
             "{screen}"
         );
     }
+}
+
+#[test]
+fn silence_is_no_success() {
+    let screen = Eye::on_log(&log(&[]), super::ROOMY).see(80, 24);
+    assert!(screen.contains("no MCP message was seen"), "{screen}");
 }
 
 #[test]

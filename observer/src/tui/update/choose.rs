@@ -101,8 +101,8 @@ pub(super) fn sort(model: &mut Model) {
         ),
         Column::State => calls.sort(Some(|row: &u32| of(row).map(Call::state)), reverse),
         Column::Name => {
-            let key = |row: &u32| of(row).map(|call| (call.method.clone(), call.name.clone()));
-            calls.sort(Some(key), reverse);
+            let key = |row: u32| of(&row).map(|call| (&call.method, &call.name));
+            calls.sort_groups(key, reverse);
         }
         Column::Size => {
             let key = |row: &u32| {

@@ -58,9 +58,5 @@ fn save(model: &mut Model, path: &str) -> Vec<Effect> {
         model.note = Some("the filter is still at work; try again in a moment".into());
         return Vec::new();
     }
-    let (lines, lost) = model.saved();
-    if lost > 0 {
-        model.note = Some(format!("{lost} frames have left memory and are not saved"));
-    }
-    vec![Effect::Save(path.into(), lines)]
+    vec![Effect::Save(path.into(), Box::new(model.saved()))]
 }

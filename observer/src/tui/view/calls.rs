@@ -2,11 +2,11 @@
 
 use ratatui::Frame as Canvas;
 
-use super::{Row, Theme, lines};
+use super::{Row, Theme, fitting_title, lines};
 use crate::record::Word;
 use crate::session::Side;
 use crate::tui::layout::Areas;
-use crate::tui::model::{Call, Column, Ink, Model, State, state_ink, title};
+use crate::tui::model::{Call, Column, Ink, Model, State, state_ink};
 use crate::tui::text::{left, right};
 use crate::verdict::Outcome;
 use crate::wording::{size, span, time};
@@ -84,11 +84,12 @@ pub(super) fn calls(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, areas
             &format!(" {} ", theme.arrow(call.from == Side::Client)),
         );
         connection(&mut row, model, call, names);
-        let what = title(&call.method, call.name.as_deref(), Some(&call.id));
+        let (name, room) = (call.name.as_deref(), flexible.saturating_sub(1));
+        let what = fitting_title(&call.method, name, Some(&call.id), room);
         let quiet = call.name.is_none() && call.findings.is_empty();
         row.push(
             if quiet { Ink::Dim } else { Ink::Plain },
-            &format!("{} ", left(&what, flexible.saturating_sub(1))),
+            &format!("{} ", left(&what, room)),
         );
         let doubt = if call.is_doubtful() { "?" } else { "" };
         row.push(

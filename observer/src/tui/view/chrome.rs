@@ -75,6 +75,9 @@ fn scope(model: &Model) -> String {
 fn loss(model: &Model) -> (Ink, String) {
     let totals = &model.ledger.totals;
     let mut parts = Vec::new();
+    if model.cut {
+        parts.push("LOG CUT".into());
+    }
     if let Some(loss) = totals.loss.filter(|loss| !loss.complete()) {
         parts.push(format!("LOST {}", size(loss.ring_full + loss.unreadable)));
         if loss.events_lost > 0 {
@@ -177,26 +180,47 @@ fn news(model: &Model, theme: &Theme, row: &mut Row<'_>) {
     } else if abandoned > 0 {
         let sign = theme.sign(State::Over(Outcome::Abandoned));
         let calls = count(abandoned.into(), "call");
-        row.push(Ink::Accent, &format!(" {sign} {calls} abandoned"));
-        row.push(Ink::Plain, ": the host gave up and did not cancel.  ");
-        row.push(Ink::Key, "n");
-        row.push(Ink::Dim, " next  ");
-        row.push(Ink::Key, "Enter");
-        row.push(Ink::Dim, " why");
+        let (how, what) = match ledger.is_proven() {
+            true => ("abandoned", ": the host gave up and did not cancel.  "),
+            false => ("very likely abandoned", ": the host did not cancel.  "),
+        };
+        row.push(Ink::Accent, &format!(" {sign} {calls} {how}"));
+        row.push(Ink::Plain, what);
+        news_keys(row);
     } else if ledger.suspected() > 0 {
         let calls = count(ledger.suspected(), "call");
         row.push(Ink::Warning, &format!(" ? {calls} perhaps abandoned.  "));
-        row.push(Ink::Key, "n");
-        row.push(Ink::Dim, " next  ");
-        row.push(Ink::Key, "Enter");
-        row.push(Ink::Dim, " why");
+        news_keys(row);
     } else if ledger.totals.standing > 0 {
         let found = count(ledger.totals.standing.into(), "finding");
         row.push(Ink::Warning, &format!(" {found}, no abandoned call"));
-    } else if ledger.totals.messages == 0 && model.source.live && model.ended.is_none() {
+    } else if ledger.totals.messages == 0 && model.ended.is_some() {
+        // Silence is no success: perhaps nothing of the scope speaks MCP over stdio.
+        row.push(Ink::Warning, " no MCP message was seen");
+    } else if ledger.totals.messages == 0 && model.source.live {
         row.push(Ink::Dim, " waiting for the first message…");
     } else {
-        row.push(Ink::Good, " nothing found so far");
+        let so_far = match model.ended {
+            None => " nothing found so far",
+            Some(_) => " no call was abandoned, and nothing else was found",
+        };
+        row.push(Ink::Good, so_far);
+    }
+}
+
+/// What to press about it, where there is room for all of that.
+fn news_keys(row: &mut Row<'_>) {
+    let keys = [
+        (Ink::Key, "n"),
+        (Ink::Dim, " next  "),
+        (Ink::Key, "Enter"),
+        (Ink::Dim, " why"),
+    ];
+    let wide: usize = keys.iter().map(|(_, text)| width(text)).sum();
+    if row.room >= wide {
+        for (ink, text) in keys {
+            row.push(ink, text);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod calls;
 mod chrome;
+mod connections;
 mod others;
 mod page;
 mod theme;
@@ -11,12 +12,13 @@ mod timeline;
 
 use ratatui::Frame as Canvas;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::layout::areas;
-use super::model::{Ink, Model, Screen};
+use super::model::{Ink, Model, Screen, title};
 use super::text::{cut, width};
+use crate::jsonrpc::Id;
 pub use theme::Theme;
 
 /// Draws everything.
@@ -28,7 +30,7 @@ pub(crate) fn view(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>) {
     if model.pages.is_empty() {
         chrome::banner(model, theme, canvas, areas.banner);
         match model.screen {
-            Screen::Connections => others::connections(model, theme, canvas, &areas),
+            Screen::Connections => connections::connections(model, theme, canvas, &areas),
             Screen::Calls => calls::calls(model, theme, canvas, &areas),
             Screen::Findings => others::findings(model, theme, canvas, &areas),
             Screen::Frames => others::frames(model, theme, canvas, &areas),
@@ -100,18 +102,26 @@ impl<'a> Row<'a> {
         canvas.render_widget(Line::from(self.spans), area);
     }
 
-    /// Draws it as the row that is looked at: over its whole width.
+    /// Draws it as the row that is looked at: over its whole width, and in one colour, since some
+    /// of the others can hardly be read when they are turned round.
     fn draw_chosen(mut self, canvas: &mut Canvas<'_>, area: Rect, chosen: bool) {
         if chosen {
             self.fill(0);
             for span in &mut self.spans {
-                span.style = span
-                    .style
-                    .remove_modifier(Modifier::DIM)
-                    .patch(self.theme.chosen());
+                span.style = self.theme.chosen();
             }
         }
         self.draw(canvas, area);
+    }
+}
+
+/// What a call is called: without its method where there is no room for that, since its name and
+/// id are what tells it from others.
+fn fitting_title(method: &str, name: Option<&str>, id: Option<&Id>, columns: usize) -> String {
+    let whole = title(method, name, id);
+    match name {
+        Some(name) if width(&whole) > columns => title(name, None, id),
+        _ => whole,
     }
 }
 

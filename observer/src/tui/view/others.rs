@@ -1,94 +1,36 @@
-//! The connections, the findings, the frames.
+//! The findings, the frames.
 
 use ratatui::Frame as Canvas;
 use ratatui::style::Modifier;
 
-use super::{Row, Theme, lines};
+use super::{Row, Theme, fitting_title, lines};
 use crate::record::{Word, printable};
 use crate::session::Side;
 use crate::tui::layout::Areas;
-use crate::tui::model::{Ink, Kind, Model, Place, severity_ink, title};
+use crate::tui::model::{Ink, Kind, Model, Place, severity_ink};
 use crate::tui::text::{left, right, width};
 use crate::wording::{size, time};
 
-pub(super) fn connections(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, areas: &Areas) {
-    let columns = areas.rows.width;
-    let flexible = usize::from(columns).saturating_sub(5 + 12 + 8 + 7 + 7 + 11 + 10);
-    let (host, server) = (flexible / 2, flexible - flexible / 2);
-    let mut row = Row::new(theme, columns);
-    let heads = [
-        right("#", 3),
-        "  ".into(),
-        left("HOST", host),
-        left("SERVER", server),
-        left("REVISION", 12),
-        left("STATE", 8),
-        right("OPEN", 7),
-        right("CALLS", 7),
-        right("ABANDONED", 11),
-        right("FINDINGS", 10),
-    ];
-    row.push(Ink::Dim, &heads.concat());
-    row.draw(canvas, areas.heads);
-    let window = model.connections.window(usize::from(areas.rows.height));
-    for (place, area) in window.clone().zip(lines(areas.rows)) {
-        let Some(connection) = model.ledger.connections.values().nth(place) else {
-            continue;
-        };
-        let mut row = Row::new(theme, columns);
-        let closed = connection.closed.is_some();
-        let plain = if closed { Ink::Dim } else { Ink::Plain };
-        row.push(
-            Ink::Dim,
-            &format!("{}  ", right(&connection.id.to_string(), 3)),
-        );
-        row.push(
-            plain,
-            &format!("{} ", left(&connection.host, host.saturating_sub(1))),
-        );
-        row.push(
-            plain,
-            &format!("{} ", left(&connection.tool, server.saturating_sub(1))),
-        );
-        row.push(
-            Ink::Dim,
-            &left(connection.revision.as_deref().unwrap_or("?"), 12),
-        );
-        row.push(
-            if closed { Ink::Dim } else { Ink::Good },
-            &left(connection.word(), 8),
-        );
-        row.push(Ink::Plain, &right(&connection.open_calls.to_string(), 7));
-        row.push(Ink::Plain, &right(&connection.calls.to_string(), 7));
-        let ink = if connection.abandoned > 0 {
-            Ink::Accent
-        } else {
-            Ink::Dim
-        };
-        row.push(ink, &right(&connection.abandoned.to_string(), 11));
-        let ink = if connection.findings > 0 {
-            Ink::Warning
-        } else {
-            Ink::Dim
-        };
-        row.push(ink, &right(&connection.findings.to_string(), 10));
-        row.draw_chosen(canvas, area, place == model.connections.cursor());
-    }
-    if window.is_empty() {
-        super::page::empty(model, theme, canvas, areas.rows, "No connections");
-    }
-}
+/// With fewer columns than this, what the pane tells as well is left out.
+const NARROW: u16 = 76;
+
+/// How wide the word is that says how sure a finding is.
+const SURE: usize = 11;
 
 pub(super) fn findings(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, areas: &Areas) {
     let columns = areas.rows.width;
+    let narrow = columns < NARROW;
+    // Where there is little room, the sign must do for the severity.
+    let (found_at, severity_wide) = if narrow { (0, 2) } else { (11, 10) };
+    let rule_wide = if columns < 100 { 20 } else { 27 };
+    let fixed = 2 + found_at + severity_wide + SURE + rule_wide;
     let mut row = Row::new(theme, columns);
     let heads = [
         left("", 2),
-        right("FOUND", 9),
-        "  ".into(),
-        left("SEVERITY", 10),
-        left("SURE", 11),
-        left("RULE", 20),
+        left(&right("FOUND", 9), found_at),
+        left(if narrow { "" } else { "SEVERITY" }, severity_wide),
+        left("SURE", SURE),
+        left("RULE", rule_wide),
         "WHAT".into(),
     ];
     row.push(Ink::Dim, &heads.concat());
@@ -103,19 +45,19 @@ pub(super) fn findings(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, ar
         let ink = severity_ink(finding.severity);
         let mut row = Row::new(theme, columns);
         row.push(Ink::Plain, "  ");
-        row.push(Ink::Dim, &format!("{}  ", right(&time(finding.at), 9)));
+        row.push(Ink::Dim, &left(&right(&time(finding.at), 9), found_at));
         let severity = finding.severity;
-        row.push(
-            ink,
-            &left(
-                &format!("{} {}", theme.severity(severity), severity.word()),
-                10,
-            ),
-        );
-        row.push(Ink::Plain, &left(finding.confidence.word(), 11));
-        row.push(ink, &left(finding.rule, 20));
+        let word = if narrow { "" } else { severity.word() };
+        let severity = format!("{} {word}", theme.severity(severity));
+        row.push(ink, &left(&severity, severity_wide));
+        row.push(Ink::Plain, &left(finding.confidence.word(), SURE));
+        row.push(ink, &format!("{} ", left(finding.rule, rule_wide - 1)));
+        let room = usize::from(columns).saturating_sub(fixed);
         let what = match &finding.method {
-            Some(method) => title(method, finding.name.as_deref(), finding.id.as_ref()),
+            Some(method) => {
+                let (name, id) = (finding.name.as_deref(), finding.id.as_ref());
+                fitting_title(method, name, id, room)
+            }
             None => printable(&finding.message),
         };
         row.push(Ink::Plain, &what);
@@ -130,15 +72,15 @@ pub(super) fn frames(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, area
     let columns = areas.rows.width;
     let several = model.ledger.connections.len() > 1;
     let conn = if several { 4 } else { 0 };
+    let (word_wide, size_wide) = if columns < NARROW { (13, 0) } else { (15, 11) };
     let mut row = Row::new(theme, columns);
     let heads = [
         right("TIME", 11),
         "  ".into(),
         left("CON", conn),
         left("", 2),
-        left("WHAT", 15),
-        right("SIZE", 9),
-        "  ".into(),
+        left("WHAT", word_wide),
+        left(&right("SIZE", 9), size_wide),
         "TEXT".into(),
     ];
     row.push(Ink::Dim, &heads.concat());
@@ -166,13 +108,13 @@ pub(super) fn frames(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, area
         let arrow = frame
             .from
             .map_or(" ", |from| theme.arrow(from == Side::Client));
-        row.push(ink, &format!("{arrow} {}", left(word, 15)));
+        row.push(ink, &format!("{arrow} {}", left(word, word_wide)));
         let bytes = if frame.bytes > 0 {
             size(frame.bytes)
         } else {
             String::new()
         };
-        row.push(Ink::Dim, &format!("{}  ", right(&bytes, 9)));
+        row.push(Ink::Dim, &left(&right(&bytes, 9), size_wide));
         row.push(ink, &frame.label);
         if let Some(gist) = frame.gist() {
             let end = gist.floor_char_boundary(usize::from(columns));
@@ -204,6 +146,10 @@ const fn kind(kind: Kind) -> (&'static str, Ink) {
 /// A line across, with a title in it.
 pub(super) fn rule<'a>(theme: &'a Theme, columns: u16, title: &str, ink: Ink) -> Row<'a> {
     let mut row = Row::new(theme, columns);
+    if title.is_empty() {
+        row.push(Ink::Dim, &theme.rule().repeat(usize::from(columns)));
+        return row;
+    }
     row.push(Ink::Dim, theme.rule());
     row.styled(
         theme.ink(ink).add_modifier(Modifier::BOLD),

@@ -13,6 +13,8 @@ pub struct Theme {
     pub colors: bool,
     /// Whether there is more than ASCII.
     pub unicode: bool,
+    /// Whether the background is light: yellow and cyan can hardly be read on one.
+    pub light: bool,
 }
 
 impl Theme {
@@ -25,8 +27,10 @@ impl Theme {
             Ink::Strong => plain.add_modifier(Modifier::BOLD),
             Ink::Heading => plain.add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
             Ink::Accent => color(Color::Red).add_modifier(Modifier::BOLD),
+            Ink::Warning if self.light => color(Color::Magenta),
             Ink::Warning => color(Color::Yellow),
             Ink::Good | Ink::Text | Ink::Added => color(Color::Green),
+            Ink::Note | Ink::Key if self.light => color(Color::Blue),
             Ink::Note | Ink::Key => color(Color::Cyan),
             Ink::Number => color(Color::Magenta),
             Ink::Removed => color(Color::Red),

@@ -4,12 +4,12 @@ use ratatui::Frame as Canvas;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{Row, Theme, lines};
+use super::{Row, Theme, fitting_title, lines};
 use crate::capture::Timestamp;
 use crate::session::Event;
 use crate::tui::layout::Areas;
-use crate::tui::model::{Body, Call, Ink, Kind, Model, interrupt, state_ink, title};
-use crate::tui::text::left;
+use crate::tui::model::{Body, Call, Ink, Kind, Model, interrupt, state_ink};
+use crate::tui::text::{left, width};
 use crate::wording::{span, time};
 
 /// Marks of this many interrupts are drawn.
@@ -17,6 +17,9 @@ const MARKS: usize = 64;
 
 /// Frames that are looked through for interrupts.
 const REACH: usize = 20_000;
+
+/// Columns from one tick to the next.
+const TICK: usize = 14;
 
 /// Time on columns.
 struct Scale {
@@ -34,6 +37,14 @@ impl Scale {
         }
         let column = u128::from(since) * u128::from(self.columns.saturating_sub(1));
         usize::try_from(column / u128::from(self.span.max(1))).ok()
+    }
+
+    /// The moment of a column.
+    fn moment(&self, column: u64) -> Timestamp {
+        let last = self.columns.saturating_sub(1).max(1);
+        let since = u128::from(self.span) * u128::from(column) / u128::from(last);
+        let since = u64::try_from(since).unwrap_or(u64::MAX);
+        Timestamp::from_nanos(self.start.saturating_add(since))
     }
 
     /// The columns from one moment to another, as far as they are in view.
@@ -70,7 +81,8 @@ pub(super) fn timeline(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, ar
         };
         let mut row = Row::new(theme, columns);
         let ink = state_ink(call.state());
-        let what = title(&call.method, call.name.as_deref(), Some(&call.id));
+        let name = call.name.as_deref();
+        let what = fitting_title(&call.method, name, Some(&call.id), names - 2);
         row.push(ink, &format!("{} ", theme.sign(call.state())));
         row.push(Ink::Plain, &left(&what, names - 2));
         row.push(Ink::Dim, " ");
@@ -137,18 +149,25 @@ fn axis(theme: &Theme, canvas: &mut Canvas<'_>, area: Rect, names: usize, scale:
         span(std::time::Duration::from_nanos(scale.span))
     );
     row.push(Ink::Dim, &left(&shown, names + 1));
-    let tick = 14;
-    let ticks = scale.columns / tick;
-    for at in 0..ticks.max(1) {
-        let moment = scale.start
-            + u64::try_from(
-                u128::from(scale.span) * u128::from(at * tick) / u128::from(scale.columns.max(1)),
-            )
-            .unwrap_or(0);
-        let text = format!("|{}", time(Timestamp::from_nanos(moment)));
-        row.push(Ink::Dim, &left(&text, usize::try_from(tick).unwrap_or(14)));
-    }
+    row.push(Ink::Dim, &ticks(scale));
     row.draw(canvas, area);
+}
+
+/// A tick in each [`TICK`] columns, and one at the right end.
+fn ticks(scale: &Scale) -> String {
+    let last = scale.columns.saturating_sub(1);
+    let end = format!("{}|", time(scale.moment(last)));
+    let columns = usize::try_from(scale.columns).unwrap_or(0);
+    let room = columns.saturating_sub(width(&end));
+    let mut text = String::new();
+    for column in (0..scale.columns).step_by(TICK) {
+        let tick = format!("|{}", time(scale.moment(column)));
+        if width(&text) + width(&tick) >= room {
+            break;
+        }
+        text += &left(&tick, TICK.min(room - width(&text)));
+    }
+    left(&text, room) + &end
 }
 
 /// Where signals and keys cut in, and what they were.
