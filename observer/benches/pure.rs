@@ -12,7 +12,8 @@ use observer::capture::{
     CaptureEvent, Captured, Pid, ProcessChange, ProcessEvent, StreamId, StreamKind, Timestamp,
 };
 use observer::jsonrpc::Frame;
-use observer::session::{Session, Settings};
+use observer::redact::{Key, Plan, Redactor};
+use observer::session::{ConnId, Event, Observed, Session, Settings, Side};
 use observer::stream::Framer;
 
 const RUNS: usize = 7;
@@ -47,6 +48,7 @@ fn main() {
         report("copied", copy);
         report("framed", best(|| frame(&bytes, 16 * 1024)));
         report("parsed", best(|| parse(&bytes)));
+        report("searched for secrets", best(|| redact(&bytes)));
         report("through a session", best(|| session(&bytes, 16 * 1024)));
         if count > 1000 {
             report(
@@ -97,6 +99,28 @@ fn parse(bytes: &Bytes) {
     while let Some(end) = memchr::memchr(b'\n', &rest) {
         let line = rest.split_to(end + 1);
         assert!(black_box(Frame::parse(line)).is_ok());
+    }
+}
+
+/// Parsed, and looked through for what must not be written down: there is nothing.
+fn redact(bytes: &Bytes) {
+    let redactor = Redactor::new(Plan::default(), Key::new([7; 32]));
+    let (mut rest, mut offset) = (bytes.clone(), 0);
+    while let Some(end) = memchr::memchr(b'\n', &rest) {
+        let line = rest.split_to(end + 1);
+        let size = line.len() as u64;
+        let frame = Frame::parse(line).expect("a message");
+        black_box(redactor.redact(Observed {
+            at: Timestamp::ZERO,
+            event: Event::Message {
+                conn: ConnId(1),
+                from: Side::Server,
+                offset: Some(offset),
+                bytes: size,
+                frame,
+            },
+        }));
+        offset += size;
     }
 }
 

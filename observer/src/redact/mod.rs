@@ -11,6 +11,7 @@ mod json;
 mod mark;
 mod name;
 mod noise;
+mod places;
 mod secret;
 mod skeleton;
 

@@ -7,9 +7,10 @@ use std::ops::Range;
 
 use super::Redactor;
 use super::name;
+use super::places::Places;
 
 /// How a token of some issuer begins, and how many characters it has at least after that.
-const TOKENS: [(&str, usize); 40] = [
+pub(super) const TOKENS: [(&str, usize); 40] = [
     ("AGE-SECRET-KEY-1", 50),
     ("AIza", 35),
     ("AKIA", 16),
@@ -59,28 +60,11 @@ const SCHEMES: [(&str, usize); 3] = [
     ("authorization: token ", 16),
 ];
 
-const BEGIN: &str = "-----BEGIN ";
+pub(super) const BEGIN: &str = "-----BEGIN ";
 const PRIVATE: &str = "PRIVATE KEY";
 
 /// A shorter value of a setting is no secret worth the name.
 const SETTING: usize = 6;
-
-/// The bytes that one of the above begins with, or that stand before what is hidden.
-const FIRST: [bool; 256] = {
-    let mut first = [false; 256];
-    let mut at = 0;
-    while at < TOKENS.len() {
-        first[TOKENS[at].0.as_bytes()[0] as usize] = true;
-        at += 1;
-    }
-    let others = b"aAbB-:=";
-    at = 0;
-    while at < others.len() {
-        first[others[at] as usize] = true;
-        at += 1;
-    }
-    first
-};
 
 impl Redactor {
     /// The text with marks in the place of what looks like a secret; `None` where nothing does.
@@ -89,7 +73,8 @@ impl Redactor {
             return None;
         }
         let (mut out, mut done) = (String::new(), 0);
-        while let Some(secret) = find(text, done) {
+        let mut search = Search::new(text);
+        while let Some(secret) = search.next(done) {
             out.push_str(&text[done..secret.start]);
             out.push_str(&self.mark_text(&text[secret.clone()]));
             done = secret.end;
@@ -102,59 +87,118 @@ impl Redactor {
     }
 }
 
-/// The first secret from `from` on.
-fn find(text: &str, from: usize) -> Option<Range<usize>> {
-    let bytes = text.as_bytes();
-    (from..bytes.len())
-        .filter(|&at| FIRST[usize::from(bytes[at])])
-        .find_map(|at| {
-            let secret = secret_at(text, at)?;
-            // What begins here may have its secret further on.
-            (secret.start >= from && !secret.is_empty()).then_some(secret)
-        })
+/// A way through a text, from secret to secret.
+struct Search<'a> {
+    text: &'a str,
+    places: Places<'a>,
+    /// The last run of characters that tokens are made of, without and with dots.
+    runs: [Run; 2],
 }
 
-fn secret_at(text: &str, at: usize) -> Option<Range<usize>> {
-    let bytes = text.as_bytes();
-    match bytes[at] {
-        b':' => return password(text, at).or_else(|| member(text, at)),
-        b'=' => return setting(text, at),
-        _ => {}
-    }
-    let inside = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
-    let rest = &bytes[at..];
-    if bytes[at] == b'-' {
-        return private_key(text, at);
-    }
-    if inside {
-        return None;
-    }
-    for (scheme, least) in SCHEMES {
-        let found = rest.get(..scheme.len());
-        if found.is_some_and(|found| found.eq_ignore_ascii_case(scheme.as_bytes())) {
-            let start = at + scheme.len();
-            let length = run(&bytes[start..], |byte| {
-                is_word(byte) || b"+/=.~".contains(&byte)
-            });
-            return (length >= least).then_some(start..start + length);
+/// Characters that tokens are made of, all that stand together. Kept, since many tokens may seem
+/// to begin in one: each would look through all of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    start: usize,
+    end: usize,
+    /// Its last digit and its last dot but one.
+    digit: Option<usize>,
+    dot: Option<usize>,
+}
+
+impl<'a> Search<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            places: Places::new(text),
+            runs: [Run::default(); 2],
         }
     }
-    token(rest).map(|length| at..at + length)
+
+    /// The first secret from `from` on.
+    fn next(&mut self, from: usize) -> Option<Range<usize>> {
+        let mut at = from;
+        while let Some(place) = self.places.next(at) {
+            let secret = self.secret_at(place);
+            // What begins here may have its secret further on.
+            let secret = secret.filter(|secret| secret.start >= from && !secret.is_empty());
+            if secret.is_some() {
+                return secret;
+            }
+            at = place + 1;
+        }
+        None
+    }
+
+    fn secret_at(&mut self, at: usize) -> Option<Range<usize>> {
+        let text = self.text;
+        let bytes = text.as_bytes();
+        match bytes[at] {
+            b':' => return password(text, at).or_else(|| member(text, at)),
+            b'=' => return setting(text, at),
+            b'-' => return private_key(text, at),
+            _ => {}
+        }
+        let inside = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
+        if inside {
+            return None;
+        }
+        scheme(bytes, at).or_else(|| self.token(at))
+    }
+
+    /// A token that begins at `at`.
+    fn token(&mut self, at: usize) -> Option<Range<usize>> {
+        let rest = &self.text.as_bytes()[at..];
+        let (prefix, least) = TOKENS
+            .iter()
+            .find(|(prefix, _)| rest.starts_with(prefix.as_bytes()))?;
+        let dots = matches!(*prefix, "eyJ" | "SG." | "ya29." | "hvs.");
+        let start = at + prefix.len();
+        let run = self.run(start, dots);
+        let is_long = run.end - start >= *least;
+        // Words with hyphens between them are none.
+        let is_mixed = run.digit.is_some_and(|digit| digit >= start);
+        let is_jwt = *prefix != "eyJ" || run.dot.is_some_and(|dot| dot >= start);
+        (is_long && is_mixed && is_jwt).then_some(at..run.end)
+    }
+
+    /// The run that goes on, or else begins, at `at`.
+    fn run(&mut self, at: usize, dots: bool) -> Run {
+        let last = &mut self.runs[usize::from(dots)];
+        if !(last.start..last.end).contains(&at) {
+            *last = Run::at(self.text.as_bytes(), at, dots);
+        }
+        *last
+    }
 }
 
-/// The length of the token that `text` begins with.
-fn token(text: &[u8]) -> Option<usize> {
-    let (prefix, least) = TOKENS
-        .iter()
-        .find(|(prefix, _)| text.starts_with(prefix.as_bytes()))?;
-    let dots = matches!(*prefix, "eyJ" | "SG." | "ya29." | "hvs.");
-    let after = &text[prefix.len()..];
-    let length = run(after, |byte| is_word(byte) || dots && byte == b'.');
-    let body = &after[..length];
-    // Words with hyphens between them are none.
-    let mixed = body.iter().any(u8::is_ascii_digit);
-    let jwt = *prefix != "eyJ" || body.iter().filter(|byte| **byte == b'.').count() >= 2;
-    (length >= *least && mixed && jwt).then_some(prefix.len() + length)
+impl Run {
+    fn at(text: &[u8], start: usize, dots: bool) -> Self {
+        let length = run(&text[start..], |byte| is_word(byte) || dots && byte == b'.');
+        let end = start + length;
+        let backwards = (start..end).rev();
+        Self {
+            start,
+            end,
+            digit: backwards.clone().find(|at| text[*at].is_ascii_digit()),
+            dot: backwards.filter(|at| text[*at] == b'.').nth(1),
+        }
+    }
+}
+
+/// What follows a scheme that begins at `at`.
+fn scheme(text: &[u8], at: usize) -> Option<Range<usize>> {
+    SCHEMES.iter().find_map(|(scheme, least)| {
+        let start = at + scheme.len();
+        let found = text.get(at..start)?;
+        if !found.eq_ignore_ascii_case(scheme.as_bytes()) {
+            return None;
+        }
+        let length = run(&text[start..], |byte| {
+            is_word(byte) || b"+/=.~".contains(&byte)
+        });
+        (length >= *least).then_some(start..start + length)
+    })
 }
 
 /// From the first line of a private key in PEM to its last, or as far as the text goes.
@@ -251,4 +295,86 @@ fn run(bytes: &[u8], mut wanted: impl FnMut(u8) -> bool) -> usize {
 
 const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Looks at every place.
+    fn all_places(text: &str) -> Vec<Range<usize>> {
+        let (mut found, mut done) = (Vec::new(), 0);
+        for at in 0..text.len() {
+            let secret = Search::new(text).secret_at(at);
+            if at >= done
+                && let Some(secret) = secret.filter(|it| it.start >= done && !it.is_empty())
+            {
+                done = secret.end;
+                found.push(secret);
+            }
+        }
+        found
+    }
+
+    fn few_places(text: &str) -> Vec<Range<usize>> {
+        let (mut search, mut found, mut done) = (Search::new(text), Vec::new(), 0);
+        while let Some(secret) = search.next(done) {
+            done = secret.end;
+            found.push(secret);
+        }
+        found
+    }
+
+    fn pieces() -> impl Strategy<Value = String> {
+        let tokens = TOKENS.map(|(prefix, least)| format!("{prefix}{}", "a1.b-".repeat(least / 4)));
+        let others = [
+            " ",
+            "-",
+            "_",
+            ".",
+            "x",
+            "7",
+            "ü",
+            "\n",
+            "\"",
+            "=",
+            ":",
+            "eyJ",
+            "sk-",
+            "BeArEr ",
+            "authorization: Basic ",
+            "Authorization: token ",
+            "abcdefgh",
+            "12345678",
+            "password",
+            "TOKEN",
+            "://me:",
+            "@",
+            "-----BEGIN ",
+            "PRIVATE KEY-----",
+            "-----END ",
+        ];
+        let pieces: Vec<String> = tokens
+            .into_iter()
+            .chain(others.map(ToOwned::to_owned))
+            .collect();
+        prop::collection::vec(prop::sample::select(pieces), 0..24).prop_map(|it| it.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn no_place_is_passed_over(text in pieces()) {
+            prop_assert_eq!(few_places(&text), all_places(&text));
+        }
+    }
+
+    #[test]
+    fn each_token_is_found_by_how_it_begins() {
+        for (prefix, least) in TOKENS {
+            let text = format!("({prefix}{}.a.b)", "a1".repeat(least));
+            assert_eq!(few_places(&text).len(), 1, "{text}");
+        }
+    }
 }
