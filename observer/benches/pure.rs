@@ -109,7 +109,9 @@ fn redact(bytes: &Bytes) {
     while let Some(end) = memchr::memchr(b'\n', &rest) {
         let line = rest.split_to(end + 1);
         let size = line.len() as u64;
-        let frame = Frame::parse(line).expect("a message");
+        let Ok(frame) = Frame::parse(line) else {
+            continue;
+        };
         black_box(redactor.redact(Observed {
             at: Timestamp::ZERO,
             event: Event::Message {

@@ -81,6 +81,23 @@ fn without_a_policy_errors_are_denied_and_silence_is_no_success() {
         lab.code(&["check", "--fail-on", "info", "silent.jsonl"]),
         Some(0)
     );
+    // With --strict, silence is no success either, wherever it is said.
+    for command in [
+        &["check", "--fail-on", "info"][..],
+        &["report", "--fail-on", "info"],
+        &["replay"],
+        &["replay", "--quiet"],
+    ] {
+        let strict = lab.observer(&[command, &["--strict", "silent.jsonl"]].concat());
+        assert_eq!(strict.0, Some(3));
+        let told = format!("{}{}", strict.1, strict.2);
+        assert!(told.contains("no MCP message was seen"), "{told}");
+        assert_eq!(
+            lab.code(&[command, &["silent.jsonl"]].concat()),
+            Some(0),
+            "{command:?}"
+        );
+    }
 }
 
 #[test]

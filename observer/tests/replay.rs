@@ -284,8 +284,8 @@ fn a_log_of_a_newer_version_is_refused() {
 fn what_is_no_log_is_refused() {
     let lab = Lab::new(&["\u{7f}ELF"]);
     lab.replay(&[]).fails_with(
-        "cannot read audit.jsonl: it is no audit log: its first line is no header: expected value \
-         at column 1; give a file that observer wrote with --log",
+        "cannot read audit.jsonl: it is no audit log: its first line is no header: it is no \
+         JSON from column 1 on; give a file that observer wrote with --log",
     );
     lab.write("");
     lab.replay(&[]).fails_with(

@@ -92,6 +92,13 @@ fn what_is_no_log_or_has_no_seal_is_told_so() {
     let (code, _, stderr) = lab.observer(&["verify", "other"]);
     assert_eq!(code, Some(2));
     assert!(stderr.contains("it is no audit log"), "{stderr}");
+    fs::write(lab.path("empty"), "").expect("written");
+    let (code, _, stderr) = lab.observer(&["verify", "empty"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        stderr.contains("cannot read empty: it is empty"),
+        "{stderr}"
+    );
     let header = "{\"type\":\"header\",\"t\":0,\"schema\":\"observer/1\"}\n";
     fs::write(lab.path("old.jsonl"), header).expect("written");
     let (code, stdout, _) = lab.observer(&["verify", "old.jsonl"]);
@@ -208,6 +215,17 @@ fn a_compressed_log_is_read_up_to_where_it_is_cut() {
     fs::write(lab.path("broken.zst"), &broken).expect("written");
     let (code, ..) = lab.observer(&["verify", "broken.zst"]);
     assert!(matches!(code, Some(1 | 2)), "{code:?}");
+    // The decoder itself gives up: nothing that it says reaches the user.
+    let garbage = [&log[..], &[0x55; 64]].concat();
+    fs::write(lab.path("broken.zst"), garbage).expect("written");
+    for command in ["verify", "check"] {
+        let (code, _, stderr) = lab.observer(&[command, "broken.zst"]);
+        let expected = "observer: cannot read broken.zst: it is damaged: it cannot be decompressed \
+                        beyond line ";
+        assert_eq!(code, Some(2));
+        assert!(stderr.contains(expected), "{stderr}");
+        assert!(stderr.contains("zstdcat broken.zst | head -n "), "{stderr}");
+    }
 }
 
 #[test]

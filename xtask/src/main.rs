@@ -5,7 +5,11 @@ mod ebpf;
 mod hosts;
 mod pictures;
 mod schema;
+mod vm;
 
+use std::path::Path;
+
+use anyhow::Context as _;
 use clap::Parser;
 
 #[derive(Parser)]
@@ -16,6 +20,7 @@ enum Verb {
     Hosts(hosts::Args),
     Pictures(pictures::Args),
     Schema(schema::Args),
+    Vm(vm::Args),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -25,5 +30,12 @@ fn main() -> anyhow::Result<()> {
         Verb::Hosts(args) => hosts::run(&args),
         Verb::Pictures(args) => pictures::run(&args),
         Verb::Schema(args) => schema::run(&args),
+        Verb::Vm(args) => vm::run(&args),
     }
+}
+
+/// The repository.
+fn root() -> anyhow::Result<&'static Path> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    root.context("xtask has no parent")
 }

@@ -3,8 +3,9 @@
 //! Everything is decided at the return, where the kernel says how much really went: short writes,
 //! `EAGAIN` and `EPIPE` need no thought, and nothing is remembered between entry and return.
 
-use aya_ebpf::macros::raw_tracepoint;
-use aya_ebpf::programs::RawTracePointContext;
+use aya_ebpf::EbpfContext;
+use aya_ebpf::macros::{raw_tracepoint, tracepoint};
+use aya_ebpf::programs::{RawTracePointContext, TracePointContext};
 use aya_log_ebpf::warn;
 use observer_ebpf::syscall::Op;
 use observer_ebpf::wire::{MAX_KEYS, StreamKey, Transfer, kind, loss, stream_kind};
@@ -12,7 +13,7 @@ use observer_ebpf::wire::{MAX_KEYS, StreamKey, Transfer, kind, loss, stream_kind
 use crate::content::{Cursor, Sum, has_room, message};
 use crate::counters::count;
 use crate::file::{File, Target};
-use crate::kernel::{config, current_task, current_tgid, offset, op, read};
+use crate::kernel::{config, current_registers, current_task, current_tgid, offset, op, read};
 use crate::net;
 use crate::ring::{emit_event, header};
 use crate::scope;
@@ -26,13 +27,12 @@ const MSG_PEEK: u64 = 2;
 
 /// A system call that has returned.
 #[derive(Clone, Copy)]
-struct Call<'a> {
-    ctx: &'a RawTracePointContext,
+struct Call {
     registers: u64,
     returned: i64,
 }
 
-impl Call<'_> {
+impl Call {
     #[inline(always)]
     fn number(self) -> Option<u32> {
         read::<u32>(self.registers, config!(registers.number))
@@ -63,16 +63,40 @@ impl Call<'_> {
 /// `sys_exit(registers, returned)`
 #[raw_tracepoint(tracepoint = "sys_exit")]
 pub(crate) fn sys_exit(ctx: RawTracePointContext) -> i32 {
-    returned(Call {
-        ctx: &ctx,
-        registers: ctx.arg(0),
-        returned: ctx.arg(1),
-    });
+    returned(
+        &ctx,
+        Call {
+            registers: ctx.arg(0),
+            returned: ctx.arg(1),
+        },
+    );
+    0
+}
+
+/// Where `long ret` is in the event `raw_syscalls:sys_exit` (its `format` in tracefs; the same since
+/// Linux 2.6.35).
+const EVENT_RET: usize = 16;
+
+/// The event `raw_syscalls:sys_exit`, for kernels that may take the CPU from the program above: while
+/// it waits to go on, the kernel skips it for everybody else on that CPU. From the program of an event
+/// the CPU is never taken.
+#[tracepoint(category = "raw_syscalls", name = "sys_exit")]
+pub(crate) fn sys_exit_event(ctx: TracePointContext) -> u32 {
+    // SAFETY: the event has a long there.
+    if let Ok(value) = unsafe { ctx.read_at::<i64>(EVENT_RET) } {
+        returned(
+            &ctx,
+            Call {
+                registers: current_registers(),
+                returned: value,
+            },
+        );
+    }
     0
 }
 
 #[inline(always)]
-fn returned(call: Call<'_>) -> Option<()> {
+fn returned(ctx: &impl EbpfContext, call: Call) -> Option<()> {
     if call.returned < 0 && call.returned != EPIPE && call.returned != ECONNRESET {
         return None;
     }
@@ -90,7 +114,7 @@ fn returned(call: Call<'_>) -> Option<()> {
         op
     };
     if op <= Op::Sendmmsg as u8 {
-        wrote(call, op)
+        wrote(ctx, call, op)
     } else if op <= Op::Recvmmsg as u8 {
         has_read(call, op)
     } else {
@@ -106,7 +130,7 @@ fn is_32_bit() -> bool {
 }
 
 #[inline(always)]
-fn wrote(call: Call<'_>, op: u8) -> Option<()> {
+fn wrote(ctx: &impl EbpfContext, call: Call, op: u8) -> Option<()> {
     let fd = call.fd::<0>()?;
     let target = File::of(fd)?.target()?;
     let bytes = if op == Op::Sendmmsg as u8 {
@@ -145,7 +169,7 @@ fn wrote(call: Call<'_>, op: u8) -> Option<()> {
     };
     if lost > 0 {
         warn!(
-            call.ctx,
+            ctx,
             "{} of {} bytes lost at {} of {}", lost, bytes, offset, stream.key.object
         );
     }
@@ -154,7 +178,7 @@ fn wrote(call: Call<'_>, op: u8) -> Option<()> {
 
 /// Where the bytes of a call are in the caller's memory.
 #[inline(always)]
-fn cursor(call: Call<'_>, op: u8, transfer: Transfer, bytes: u64) -> Option<Cursor> {
+fn cursor(call: Call, op: u8, transfer: Transfer, bytes: u64) -> Option<Cursor> {
     let pointer = call.argument::<1>()?;
     if op == Op::Write as u8 || op == Op::Sendto as u8 || op == Op::Read as u8 {
         Some(Cursor::buffer(transfer, pointer, bytes))
@@ -180,7 +204,7 @@ fn cursor(call: Call<'_>, op: u8, transfer: Transfer, bytes: u64) -> Option<Curs
 
 /// The address that a call named, as a pointer into the caller's memory.
 #[inline(always)]
-fn destination(call: Call<'_>, op: u8) -> Option<u64> {
+fn destination(call: Call, op: u8) -> Option<u64> {
     if op == Op::Sendto as u8 {
         call.argument::<4>()
     } else if op == Op::Sendmsg as u8 || op == Op::Sendmmsg as u8 {
@@ -199,7 +223,7 @@ fn refused(stream: &Stream, fd: i32) -> Option<()> {
 }
 
 #[inline(always)]
-fn has_read(call: Call<'_>, op: u8) -> Option<()> {
+fn has_read(call: Call, op: u8) -> Option<()> {
     if call.returned < 0 || flags(call, op)? & MSG_PEEK != 0 {
         return None;
     }
@@ -236,7 +260,7 @@ fn read_up(stream: &Stream, bytes: u64, ended: bool, fd: i32) -> Option<()> {
 
 /// The flags of a receiving call.
 #[inline(always)]
-fn flags(call: Call<'_>, op: u8) -> Option<u64> {
+fn flags(call: Call, op: u8) -> Option<u64> {
     if op == Op::Recvmsg as u8 {
         call.argument::<2>()
     } else if op == Op::Recvfrom as u8 || op == Op::Recvmmsg as u8 {
@@ -248,7 +272,7 @@ fn flags(call: Call<'_>, op: u8) -> Option<u64> {
 
 /// Whether a call that returned nothing had asked for something: only then it met the end.
 #[inline(always)]
-fn wanted_bytes(call: Call<'_>, op: u8) -> Option<bool> {
+fn wanted_bytes(call: Call, op: u8) -> Option<bool> {
     if op == Op::Readv as u8 {
         Some(has_room(call.argument::<1>()?, call.argument::<2>()?))
     } else if op == Op::Recvmsg as u8 {
@@ -261,7 +285,7 @@ fn wanted_bytes(call: Call<'_>, op: u8) -> Option<bool> {
 
 /// Reports what was read from a terminal; user space looks for Esc and Ctrl-C and drops the rest.
 #[inline(always)]
-fn keys(call: Call<'_>, op: u8, device: u32, fd: i32) -> Option<()> {
+fn keys(call: Call, op: u8, device: u32, fd: i32) -> Option<()> {
     if call.returned == 0 || (op != Op::Read as u8 && op != Op::Readv as u8) {
         return None;
     }
@@ -289,7 +313,7 @@ fn keys(call: Call<'_>, op: u8, device: u32, fd: i32) -> Option<()> {
 
 /// vmsplice writes or reads, as its descriptor is open for. Its bytes are in the caller's memory.
 #[inline(always)]
-fn direction(call: Call<'_>) -> Option<u8> {
+fn direction(call: Call) -> Option<u8> {
     let writes = File::of(call.fd::<0>()?)?.is_writable();
     Some(if writes {
         Op::Writev as u8
@@ -300,7 +324,7 @@ fn direction(call: Call<'_>) -> Option<u8> {
 
 /// splice, tee, sendfile: bytes that move without passing through the caller's memory.
 #[inline(always)]
-fn moved_unseen(call: Call<'_>, op: u8) -> Option<()> {
+fn moved_unseen(call: Call, op: u8) -> Option<()> {
     if op == Op::Splice as u8 {
         filled(call, call.fd::<2>()?);
         drained(call, call.fd::<0>()?)
@@ -313,7 +337,7 @@ fn moved_unseen(call: Call<'_>, op: u8) -> Option<()> {
 
 /// Bytes went into a stream unseen.
 #[inline(always)]
-fn filled(call: Call<'_>, fd: i32) -> Option<()> {
+fn filled(call: Call, fd: i32) -> Option<()> {
     let target = File::of(fd)?.target()?;
     let bytes = call.moved();
     if let Target::Internet { sock, family } = target {
@@ -343,7 +367,7 @@ fn filled(call: Call<'_>, fd: i32) -> Option<()> {
 
 /// Bytes left a stream unseen.
 #[inline(always)]
-fn drained(call: Call<'_>, fd: i32) -> Option<()> {
+fn drained(call: Call, fd: i32) -> Option<()> {
     if call.returned < 0 {
         return None;
     }

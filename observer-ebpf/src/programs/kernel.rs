@@ -61,6 +61,14 @@ pub(crate) fn current_task() -> u64 {
     unsafe { helpers::bpf_get_current_task() }
 }
 
+/// The registers with which the current thread entered the kernel: its `struct pt_regs`.
+#[inline(always)]
+pub(crate) fn current_registers() -> u64 {
+    // SAFETY: neither helper has preconditions but that the task is alive, and the current one is.
+    let registers = unsafe { helpers::bpf_task_pt_regs(helpers::bpf_get_current_task_btf()) };
+    registers.cast_unsigned()
+}
+
 /// The current process's tgid.
 #[inline(always)]
 pub(crate) fn current_tgid() -> u32 {

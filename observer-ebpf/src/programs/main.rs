@@ -1,5 +1,5 @@
-//! The BPF programs of `observer`: raw tracepoints on system-call exit, on the life of processes
-//! and on signals.
+//! The BPF programs of `observer`: tracepoints on system-call exit, on the life of processes and on
+//! signals.
 //!
 //! They copy what the watched processes write, count what they read, and judge nothing. Each
 //! file owns one question: who is watched ([`scope`]), what a descriptor is ([`file`]), which

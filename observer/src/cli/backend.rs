@@ -75,7 +75,7 @@ impl Ready {
     /// The first line of the log of what it captures.
     pub(super) fn header(&self, scope: Scope, settings: verdict::Settings) -> Header {
         let (backend, hooks) = match &self.0 {
-            Kind::Probe(_) => (Backend::Ebpf, under("raw_tracepoint", Probe::hooks())),
+            Kind::Probe(probe) => (Backend::Ebpf, probe.hooks()),
             Kind::Trace(_) => (Backend::Ptrace, under("syscall", Trace::hooks())),
         };
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok();

@@ -43,6 +43,8 @@ pub(super) struct Ended {
     pub(super) fate: Fate,
     /// What was seen of it.
     pub(super) finished: Finished,
+    /// Whether somebody wanted the observation to end.
+    pub(super) told: bool,
 }
 
 impl Command {
@@ -171,14 +173,19 @@ impl Watched {
         let fate = self.until_it_ends().await?;
         self.until_all_is_over().await?;
         let left = self.left_running();
-        let finished = self.live.finish().await.shown(self.told);
+        let told = self.told;
+        let finished = self.live.finish().await.shown(told);
         if !left.is_empty() {
             say(format_args!(
                 "no longer watched, and running still: {}",
                 left.join(", ")
             ));
         }
-        Ok(Ended { fate, finished })
+        Ok(Ended {
+            fate,
+            finished,
+            told,
+        })
     }
 
     /// The command runs on where the backend fails: it must not notice.

@@ -21,7 +21,9 @@ pub struct GateArgs {
     /// Can be given several times; one that is reached is enough.
     #[arg(long, value_name = "LEVEL|RULE")]
     fail_on: Vec<FailOn>,
-    /// Exit with 3 if anything of the scope went by unseen
+    /// Exit with 3 if anything of the scope went by unseen, or no MCP message was seen at all
+    ///
+    /// Silence is not success: a run in which nothing was seen shows nothing.
     #[arg(long)]
     strict: bool,
 }
@@ -56,8 +58,13 @@ impl GateArgs {
     }
 
     fn gate(&self, policy: Policy, tells: bool) -> Gate {
+        let policy = policy.with_fail_on(self.fail_on.clone());
+        let policy = match self.strict {
+            true => policy.wanting_traffic(),
+            false => policy,
+        };
         Gate {
-            inspection: Some(Inspection::new(policy.with_fail_on(self.fail_on.clone()))),
+            inspection: Some(Inspection::new(policy)),
             ruling: Ruling::default(),
             tells,
             decides: tells || self.strict || !self.fail_on.is_empty(),
@@ -95,7 +102,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Takes what came out of the pipeline. Gives the ruling at the end, where a policy is given.
+    /// Takes what came out of the pipeline. Gives the ruling at the end, where it is to be told.
     pub(super) fn handle_output(&mut self, output: &Output) -> Option<&Ruling> {
         self.inspection.as_mut()?.handle_output(output);
         let Output::Derived(verdict::Output::Summary(summary)) = output else {
@@ -103,12 +110,13 @@ impl Gate {
         };
         self.complete &= summary.complete;
         self.ruling = self.inspection.take()?.conclude();
-        self.tells.then_some(&self.ruling)
+        self.told()
     }
 
-    /// The ruling, where a policy is given and the end has come.
+    /// The ruling, where the end has come: where a policy is given, or something is missing.
     pub(super) fn told(&self) -> Option<&Ruling> {
-        (self.tells && self.inspection.is_none()).then_some(&self.ruling)
+        let tells = self.tells || !self.ruling.uncovered.is_empty();
+        (tells && self.inspection.is_none()).then_some(&self.ruling)
     }
 
     /// Whether an exit code was asked for.

@@ -17,13 +17,14 @@ pub(super) const LONGEST_LINE: u64 = 1 << 30;
 /// An open file, read line by line.
 pub(super) struct Input {
     path: PathBuf,
-    reader: BufReader<Box<dyn Read>>,
+    reader: BufReader<Box<dyn Read + Send>>,
     line: Vec<u8>,
     lines: u64,
     /// Position after the line that was read last.
     offset: u64,
     /// Whether it can be opened again.
     file: bool,
+    compressed: bool,
     /// How many bytes a file had when it was opened.
     size: Option<u64>,
 }
@@ -35,7 +36,7 @@ impl Input {
     /// What the system says.
     pub(super) fn open(path: &Path) -> Result<Self, LogError> {
         let mut size = None;
-        let (path, mut source): (PathBuf, Box<dyn Read>) = match path.as_os_str() == "-" {
+        let (path, mut source): (PathBuf, Box<dyn Read + Send>) = match path.as_os_str() == "-" {
             true => ("stdin".into(), Box::new(io::stdin())),
             false => match File::open(path) {
                 Ok(file) => {
@@ -53,7 +54,7 @@ impl Input {
             .read_to_end(&mut opening);
         read.map_err(|error| failed("read", &path, error))?;
         let compressed = opening == ZSTD;
-        let mut source: Box<dyn Read> = Box::new(Cursor::new(opening).chain(source));
+        let mut source: Box<dyn Read + Send> = Box::new(Cursor::new(opening).chain(source));
         if compressed {
             let decoder = zstd::Decoder::new(source);
             let decoder = decoder.map_err(|error| failed("decompress", &path, error))?;
@@ -66,6 +67,7 @@ impl Input {
             lines: 0,
             offset: 0,
             file: size.is_some(),
+            compressed,
             size: size.filter(|_| !compressed),
         })
     }
@@ -90,7 +92,13 @@ impl Input {
             .by_ref()
             .take(LONGEST_LINE)
             .read_until(b'\n', &mut self.line);
-        let read = read.map_err(|error| failed("read", &self.path, error))?;
+        let read = read.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData if self.compressed => LogError::Compressed {
+                path: self.path.clone(),
+                line: self.lines,
+            },
+            _ => failed("read", &self.path, error),
+        })?;
         self.offset += read as u64;
         if read as u64 == LONGEST_LINE && !self.line.ends_with(b"\n") {
             return Err(LogError::Endless {
@@ -105,6 +113,11 @@ impl Input {
     pub(super) fn place(&self) -> Option<Range<u64>> {
         let start = self.offset - self.line.len() as u64;
         self.file.then_some(start..self.offset)
+    }
+
+    /// The number of the last line: 1, 2, ...
+    pub(super) const fn line(&self) -> u64 {
+        self.lines
     }
 
     /// How many whole lines have been read.
@@ -137,6 +150,8 @@ impl<R: Read> Read for UpToTheCut<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.0.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
+            // What the system says has a number; what has none, the decoder says.
+            Err(error) if error.raw_os_error().is_none() => Err(io::ErrorKind::InvalidData.into()),
             read => read,
         }
     }

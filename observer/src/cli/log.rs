@@ -33,6 +33,14 @@ pub enum LogError {
         /// What is wrong.
         source: ReadError,
     },
+    /// What is compressed in it does not come out.
+    #[error("cannot read {}: it is damaged: it cannot be decompressed beyond line {}", .path.display(), .line - 1)]
+    Compressed {
+        /// Which file.
+        path: PathBuf,
+        /// The line in which the damage shows: 1, 2, ...
+        line: u64,
+    },
     /// A line has no end.
     #[error("cannot read {}: line {line} is damaged: it is longer than {LONGEST_LINE} bytes", .path.display())]
     Endless {
@@ -303,6 +311,12 @@ impl LogFile {
         })
     }
 
+    /// In which line of the file that was opened the last record stands: 1, 2, ...; `None` where
+    /// another part holds it.
+    pub fn line(&self) -> Option<u64> {
+        (self.part == 1).then(|| self.input.line())
+    }
+
     /// What the file that is read is called.
     pub fn path(&self) -> &Path {
         self.input.path()
@@ -363,7 +377,9 @@ impl From<LogError> for Failure {
                     failure.with_remedy(cut_before(*line, path))
                 }
             },
-            LogError::Endless { line, path } => failure.with_remedy(cut_before(*line, path)),
+            LogError::Compressed { line, path } | LogError::Endless { line, path } => {
+                failure.with_remedy(cut_before(*line, path))
+            }
             LogError::NotFirst { .. } => {
                 failure.with_remedy("give the first part, which leads to the others")
             }

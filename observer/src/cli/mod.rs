@@ -53,6 +53,7 @@ mod watch;
 use std::ffi::OsString;
 use std::io::Write;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 
 #[cfg(target_os = "linux")]
@@ -110,7 +111,14 @@ impl Cli {
     /// # Errors
     /// What is to be printed instead (the help, the version, what is wrong), and the exit code.
     pub fn parse_args(args: &[OsString]) -> Result<Self, (clap::Error, Exit)> {
-        Self::try_parse_from(args).map_err(|error| {
+        Self::try_parse_from(args).map_err(|mut error| {
+            if is_bare_relay(args) && error.use_stderr() {
+                let tip = "the server's command comes after `--`: observer relay -- COMMAND...";
+                error.insert(
+                    ContextKind::Suggested,
+                    ContextValue::StyledStrs(vec![tip.into()]),
+                );
+            }
             let exit = match error.use_stderr() {
                 false => Exit::Clean,
                 true if is_run(args) => Exit::ObserverFailed,
@@ -152,6 +160,11 @@ pub fn is_run(args: &[OsString]) -> bool {
         .is_some_and(|command| command == "run" || command == "relay")
 }
 
+/// Whether a server's command is not set off from the relay's own words.
+fn is_bare_relay(args: &[OsString]) -> bool {
+    args.get(1).is_some_and(|command| command == "relay") && args.iter().all(|word| word != "--")
+}
+
 /// Says something on stderr, on a line of its own. A closed stderr is no reason to end.
 pub fn say(message: impl std::fmt::Display) {
     // A line in the middle of the live view would help nobody; it is printed when that is over.
@@ -173,6 +186,22 @@ mod tests {
     }
 
     #[test]
+    fn a_relay_without_dashes_is_told_where_its_command_goes() {
+        let said = |args: &[&str]| {
+            let args: Vec<_> = args.iter().map(OsString::from).collect();
+            let error = Cli::parse_args(&args).err().map(|(error, _)| error);
+            error.map(|error| error.to_string()).unwrap_or_default()
+        };
+        let tip = "the server's command comes after `--`";
+        for args in [&["python3", "server.py"][..], &["server"], &[]] {
+            let text = said(&[&["observer", "relay"], args].concat());
+            assert!(text.contains(tip), "{text}");
+        }
+        assert!(!said(&["observer", "relay", "--no-such", "--", "x"]).contains(tip));
+        assert!(!said(&["observer", "relay", "--help"]).contains(tip));
+    }
+
+    #[test]
     fn usage_errors_have_the_contracts_codes() {
         let exit = |args: &[&str]| {
             let args: Vec<_> = args.iter().map(OsString::from).collect();
@@ -182,6 +211,10 @@ mod tests {
         assert_eq!(exit(&["observer", "replay"]), Some(Exit::Failed));
         assert_eq!(
             exit(&["observer", "run", "--no-such-option"]),
+            Some(Exit::ObserverFailed)
+        );
+        assert_eq!(
+            exit(&["observer", "relay", "server", "word"]),
             Some(Exit::ObserverFailed)
         );
         assert_eq!(exit(&["observer", "--version"]), Some(Exit::Clean));

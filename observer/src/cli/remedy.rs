@@ -41,6 +41,11 @@ pub(super) fn of_probe(error: &ProbeError) -> Option<String> {
     })
 }
 
+/// How to see every system call where the kernel may skip the probe's raw tracepoints.
+pub(super) fn of_skipped_calls() -> String {
+    "as root, with tracefs mounted: mount -t tracefs tracefs /sys/kernel/tracing".into()
+}
+
 /// How to get the rights that capturing takes.
 pub(super) fn permission() -> String {
     let program =

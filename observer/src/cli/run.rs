@@ -17,7 +17,7 @@ use crate::wording::parse_duration;
 /// status is passed on (128+n when signal n ended it). Under sudo it runs as the user who called
 /// sudo, in the environment in which sudo was called. What is observed is printed to stderr.
 ///
-/// Observer itself fails with 125; 126 means that the command cannot be invoked, 127 that it is
+/// Observer itself fails with 125, as where it is called wrongly; 126 means that the command cannot be invoked, 127 that it is
 /// not found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -32,7 +32,13 @@ pub(super) struct Run {
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// How long to go on after the command has ended, while something that it started still runs
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "2s")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = parse_duration,
+        default_value = "2s",
+        allow_hyphen_values = true
+    )]
     linger: Duration,
     #[command(flatten)]
     capture: CaptureArgs,

@@ -12,7 +12,7 @@ use crate::wording::parse_duration;
 #[command(next_help_heading = "Verdicts")]
 pub struct SettingsArgs {
     /// How long a host may take to cancel after an interrupt or a time limit [default: 2s]
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     pub grace: Option<Duration>,
     /// A time limit that you know the host to have for a tool (`*`: for every other tool)
     ///

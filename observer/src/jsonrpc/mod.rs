@@ -6,15 +6,17 @@
 //!
 //! Nothing here builds a tree of values. A payload is checked once, byte by byte and without
 //! recursion, and then named by where it lies; [`member`], [`path`] and [`members`] read single
-//! fields out of it the same way.
+//! fields out of it the same way, and a [`Cursor`] goes through all of it.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod cursor;
 mod fault;
 mod id;
 mod message;
 mod raw;
 mod scan;
 
+pub use cursor::{Cursor, Inside};
 pub use fault::Fault;
 pub use id::Id;
 pub use message::{Frame, Kind, Message, Outcome};

@@ -49,7 +49,7 @@ pub fn elements(raw: &str) -> Elements<'_> {
 /// string cannot hold, become U+FFFD.
 pub fn as_str(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.trim_ascii().strip_prefix('"')?.strip_suffix('"')?;
-    Some(if inner.contains('\\') {
+    Some(if memchr::memchr(b'\\', inner.as_bytes()).is_some() {
         Cow::Owned(decode(inner))
     } else {
         Cow::Borrowed(inner)
@@ -64,7 +64,8 @@ pub fn as_i64(raw: &str) -> Option<i64> {
 fn decode(inner: &str) -> String {
     let mut text = String::with_capacity(inner.len());
     let mut rest = inner;
-    while let Some((plain, escaped)) = rest.split_once('\\') {
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        let (plain, escaped) = (&rest[..at], &rest[at + 1..]);
         text.push_str(plain);
         let mut chars = escaped.chars();
         let letter = chars.next();

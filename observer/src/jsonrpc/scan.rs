@@ -54,11 +54,18 @@ impl<'a> Scanner<'a> {
     /// The next member of the object that the scanner is in: its key with the quotes, and its
     /// value. `None` at the object's end. `first` tells whether a comma must come before it.
     pub(super) fn member(&mut self, first: &mut bool) -> Result<Option<(Span, Span)>, Invalid> {
+        match self.name(first)? {
+            Some(key) => Ok(Some((key, self.value()?))),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`Self::member`], but the value still comes next.
+    pub(super) fn name(&mut self, first: &mut bool) -> Result<Option<Span>, Invalid> {
         if !self.more(first, b'}')? {
             return Ok(None);
         }
-        let key = self.key()?;
-        Ok(Some((key, self.value()?)))
+        self.key().map(Some)
     }
 
     /// Whether the array that the scanner is in has another element, which then comes next.
@@ -238,25 +245,16 @@ impl<'a> Scanner<'a> {
 }
 
 /// How many bytes of a string come before the next quote, backslash or control character.
-///
-/// The inner fold has no early exit on purpose: so the compiler turns it into vector compares,
-/// and a long string costs little more than a copy.
 fn plain(text: &[u8]) -> usize {
-    let special = |byte: u8| (byte < 0x20) | (byte == b'"') | (byte == b'\\');
-    let (chunks, _) = text.as_chunks::<32>();
-    let mut skipped = 0;
-    for chunk in chunks {
-        if chunk.iter().fold(false, |any, &byte| any | special(byte)) {
-            break;
-        }
-        skipped += chunk.len();
+    let end = memchr::memchr2(b'"', b'\\', text).unwrap_or(text.len());
+    let text = &text[..end];
+    let is_control = |byte: &u8| *byte < 0x20;
+    // Without an early exit on purpose: so the compiler turns it into vector compares.
+    if text.iter().fold(false, |any, byte| any | is_control(byte)) {
+        text.iter().position(is_control).unwrap_or(end)
+    } else {
+        end
     }
-    let rest = &text[skipped..];
-    skipped
-        + rest
-            .iter()
-            .position(|&byte| special(byte))
-            .unwrap_or(rest.len())
 }
 
 /// Which containers are open: one bit each, set for an object. The innermost is the lowest bit

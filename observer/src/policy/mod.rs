@@ -64,6 +64,13 @@ impl Policy {
     pub fn with_fail_on(self, fail_on: Vec<FailOn>) -> Self {
         Self { fail_on, ..self }
     }
+
+    /// This policy, which misses MCP messages where there were none, whatever its coverage says.
+    #[must_use]
+    pub const fn wanting_traffic(mut self) -> Self {
+        self.coverage.traffic = true;
+        self
+    }
 }
 
 /// What becomes of a finding.

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
@@ -24,7 +25,7 @@ use crate::session::{ConnId, Side};
 #[derive(Debug, Error)]
 pub enum ParseError {
     /// It is no JSON, or a field is missing or of the wrong kind.
-    #[error("{}", .0.to_string().replace(" at line 1 column", " at column"))]
+    #[error("{}", worded(.0))]
     Json(#[from] serde_json::Error),
     /// Its `json` is no JSON-RPC message.
     #[error("`json` is no JSON-RPC message ({0:?})")]
@@ -41,6 +42,18 @@ pub enum ParseError {
         /// What it says.
         schema: String,
     },
+}
+
+/// What is wrong with a line, in words that need no knowledge of a parser.
+fn worded(error: &serde_json::Error) -> String {
+    match error.classify() {
+        Category::Syntax => format!("it is no JSON from column {} on", error.column().max(1)),
+        Category::Eof => "it ends in the middle of a JSON value".into(),
+        Category::Data | Category::Io => {
+            let text = error.to_string();
+            text.replace(" at line 1 column", " at column")
+        }
+    }
 }
 
 /// Why a log cannot be read on.
@@ -243,8 +256,9 @@ fn parse_header(line: &[u8]) -> Result<Header, ParseError> {
     }
 }
 
+/// What a message's line has beside `json`.
 #[derive(Deserialize)]
-struct MessageLine<'a> {
+struct Envelope {
     t: Timestamp,
     #[serde(default = "only_connection")]
     conn: ConnId,
@@ -252,29 +266,56 @@ struct MessageLine<'a> {
     bytes: u64,
     #[serde(default)]
     offset: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Json<'a> {
     #[serde(borrow)]
     json: &'a RawValue,
 }
 
 fn parse_message(line: &[u8]) -> Result<Message, ParseError> {
-    let MessageLine {
-        t,
-        conn,
-        from,
-        bytes,
-        offset,
-        json,
-    } = serde_json::from_slice(line)?;
+    if let Some(message) = parse_own_message(line) {
+        return Ok(message);
+    }
+    let envelope: Envelope = serde_json::from_slice(line)?;
+    let Json { json } = serde_json::from_slice(line)?;
     let text = with_blanks(line, json.get());
     let json = Frame::parse(Bytes::copy_from_slice(text)).map_err(ParseError::NotRpc)?;
-    Ok(Message {
-        t,
-        conn,
-        from,
-        bytes,
-        offset,
-        json,
-    })
+    Ok(envelope.around(json))
+}
+
+/// A message as the writer writes it: `json` is the last field, so that its text is scanned once.
+/// `None` where it is not, or is no message: the slow way tells what it is then.
+fn parse_own_message(line: &[u8]) -> Option<Message> {
+    const OPENING: &[u8] = b",\"json\":";
+    // No string has these bytes in it: its quotes are escaped.
+    let place = memchr::memmem::find(line, OPENING)?;
+    let (envelope, rest) = line.split_at(place);
+    let text = rest[OPENING.len()..].strip_suffix(b"}")?;
+    let envelope: Envelope = serde_json::from_slice(&[envelope, b"}"].concat()).ok()?;
+    let json = Frame::parse(Bytes::copy_from_slice(text)).ok()?;
+    Some(envelope.around(json))
+}
+
+impl Envelope {
+    const fn around(self, json: Frame) -> Message {
+        let Self {
+            t,
+            conn,
+            from,
+            bytes,
+            offset,
+        } = self;
+        Message {
+            t,
+            conn,
+            from,
+            bytes,
+            offset,
+            json,
+        }
+    }
 }
 
 /// `value`, which lies in `line`, with the blanks around it: they are the frame's own.

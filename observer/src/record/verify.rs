@@ -162,8 +162,12 @@ impl Verifier {
     pub fn finish(mut self, rest: &[u8]) -> Result<Verified, VerifyError> {
         let seals = &self.seals;
         if seals.lines() == 0 {
+            let mut reader = Reader::new();
+            if rest.is_empty() {
+                reader.finish()?;
+            }
             // It may be the beginning of a header.
-            Reader::new().handle_tail(rest)?;
+            reader.handle_tail(rest)?;
         }
         if let Some(damage) = self.open.damage() {
             return Err(damage.into());

@@ -1,6 +1,6 @@
 //! Command lines: the program stays, and what tells which one it is.
 
-use super::{Redactor, name};
+use super::Redactor;
 use crate::record::Payload;
 use crate::wording;
 
@@ -23,23 +23,19 @@ impl Redactor {
             }
             match arg.split_once('=') {
                 Some((left, value)) if is_option || is_name(left) => {
-                    let hidden = self.hides_setting(left.trim_start_matches('-'));
+                    let hidden = self.hides_some(left.trim_start_matches('-'));
                     if hidden || is_option && self.plan.payload != Payload::Full {
                         *arg = format!("{left}={}", self.mark_text(value));
                         continue;
                     }
                 }
-                _ => secret_follows = is_option && self.hides_setting(option),
+                _ => secret_follows = is_option && self.hides_some(option),
             }
             match self.plan.payload {
                 Payload::Full => self.clean_in_place(arg),
                 Payload::Redacted | Payload::None => self.keep_option(arg),
             }
         }
-    }
-
-    fn hides_setting(&self, name: &str) -> bool {
-        self.is_named(name) || !self.plan.show_secrets && name::is_secret(name)
     }
 
     fn clean_in_place(&self, arg: &mut String) {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{Redactor, name};
-use crate::jsonrpc::{as_str, elements, members};
+use crate::jsonrpc::{Cursor, as_str, elements, members};
 use crate::record::Payload;
 use crate::verdict::{READ, READ_RESULT};
 
@@ -44,21 +44,26 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// One element of a batch, or all there is.
     fn message(&mut self, raw: &'a str) {
+        let mut cursor = Cursor::new(raw);
         if !raw.starts_with('{') {
-            return self.value(raw);
+            return self.value(&mut cursor);
         }
-        for (key, value) in members(raw) {
+        let mut inside = cursor.enter_object();
+        while let Some(key) = cursor.member(&mut inside) {
             // The envelope.
             if matches!(key.as_ref(), "jsonrpc" | "id" | "method") {
+                cursor.skip();
                 continue;
             }
             let result = key == "result";
             self.path.push(key);
-            self.unread = result && value.len() > READ_RESULT;
+            self.unread = result && is_longer(&cursor, READ_RESULT);
             match self.redactor.payload() {
-                Payload::None => self.skeleton(value),
-                Payload::Redacted if result => self.result(value),
-                Payload::Full | Payload::Redacted => self.value(value),
+                Payload::None => cursor.skip().into_iter().for_each(|raw| self.skeleton(raw)),
+                Payload::Redacted if result => {
+                    cursor.skip().into_iter().for_each(|raw| self.result(raw));
+                }
+                Payload::Full | Payload::Redacted => self.value(&mut cursor),
             }
             self.unread = false;
             self.path.pop();
@@ -68,7 +73,7 @@ impl<'a> Walk<'a> {
     /// A result that is small enough to be read stays so.
     fn result(&mut self, raw: &'a str) {
         let before = self.edits.len();
-        self.value(raw);
+        self.value(&mut Cursor::new(raw));
         let grown: usize = self.edits[before..]
             .iter()
             .map(|(_, text)| text.len())
@@ -88,34 +93,50 @@ impl<'a> Walk<'a> {
         self.edit(raw, text.unwrap_or_else(|| "null".into()));
     }
 
-    fn value(&mut self, raw: &'a str) {
-        if self.redactor.is_mark(raw) {
+    fn value(&mut self, cursor: &mut Cursor<'a>) {
+        let rest = cursor.rest();
+        if self.redactor.is_mark(rest) {
+            cursor.skip();
             return;
         }
         self.depth += 1;
-        match raw.as_bytes().first() {
-            Some(b'{' | b'[') if self.depth > DEPTH => self.mark(raw),
+        match rest.as_bytes().first() {
+            Some(b'{' | b'[') if self.depth > DEPTH => {
+                cursor.skip().into_iter().for_each(|raw| self.mark(raw));
+            }
             Some(b'{') => {
-                for (key, value) in members(raw) {
+                let mut inside = cursor.enter_object();
+                while let Some(key) = cursor.member(&mut inside) {
                     self.path.push(key);
-                    self.member(value);
+                    self.member(cursor);
                     self.path.pop();
                 }
             }
-            Some(b'[') => elements(raw).for_each(|element| self.value(element)),
-            Some(b'"') => self.string(raw),
-            _ => {}
+            Some(b'[') => {
+                let mut inside = cursor.enter_array();
+                while cursor.element(&mut inside) {
+                    self.value(cursor);
+                }
+            }
+            Some(b'"') => cursor.skip().into_iter().for_each(|raw| self.string(raw)),
+            _ => {
+                cursor.skip();
+            }
         }
         self.depth -= 1;
     }
 
-    fn member(&mut self, raw: &'a str) {
-        let read = !self.unread && is_read(&self.path);
+    fn member(&mut self, cursor: &mut Cursor<'a>) {
         let name = self.path.last().map_or("", |name| name);
-        match !read && self.redactor.hides(name, raw) {
+        let read = || !self.unread && is_read(&self.path);
+        if !self.redactor.hides_some(name) || read() {
+            return self.value(cursor);
+        }
+        let Some(raw) = cursor.skip() else { return };
+        match self.redactor.hides(name, raw) {
             true if !self.redactor.is_mark(raw) => self.mark(raw),
             true => {}
-            false => self.value(raw),
+            false => self.value(&mut Cursor::new(raw)),
         }
     }
 
@@ -154,11 +175,15 @@ impl<'a> Walk<'a> {
 }
 
 impl Redactor {
-    /// Whether a member's value is hidden because of its name.
+    /// Whether values of this name are hidden, but for those that can be none.
+    pub(super) fn hides_some(&self, name: &str) -> bool {
+        self.is_named(name) || !self.plan.show_secrets && name::is_secret(name)
+    }
+
+    /// Whether a member's value is hidden because of its name, of which some are.
     fn hides(&self, name: &str, raw: &str) -> bool {
         let worth = !matches!(raw, "null" | "true" | "false" | "\"\"");
-        let by_name = || !self.plan.show_secrets && name::is_secret(name) && !is_schema(raw);
-        worth && (self.is_named(name) || by_name())
+        worth && (self.is_named(name) || !is_schema(raw))
     }
 
     /// Whether the user wants this name's values hidden.
@@ -179,7 +204,16 @@ impl Redactor {
 
 /// Whether the verdicts read the strings at this place.
 pub(super) fn is_read(path: &[Cow<'_, str>]) -> bool {
-    READ.iter().any(|read| path.iter().eq(read.iter()))
+    // From the end: that is where they differ.
+    READ.iter()
+        .any(|read| read.len() == path.len() && path.iter().rev().eq(read.iter().rev()))
+}
+
+/// Whether the next value has more bytes than `limit`.
+fn is_longer(cursor: &Cursor<'_>, limit: usize) -> bool {
+    let mut ahead = cursor.clone();
+    // Most are shorter with all that comes after them.
+    ahead.rest().len() > limit && ahead.skip().is_some_and(|raw| raw.len() > limit)
 }
 
 /// The description of an argument called `password` is none.

@@ -64,15 +64,14 @@ const PLAIN_TOKENS: [&str; 14] = [
 /// Whether the value of something of this name is a secret: `api_key`, `X-Api-Key`, `apiKey`,
 /// `GITHUB_TOKEN`, and not `progressToken`.
 pub(super) fn is_secret(name: &str) -> bool {
-    let words = words(name);
-    let Some((last, before)) = words.split_last() else {
-        return false;
-    };
-    let before = before.last().map_or("", String::as_str);
-    match last.as_str() {
-        "key" => KEYS.contains(&before),
-        "token" => !PLAIN_TOKENS.contains(&before),
-        last => LAST.contains(&last),
+    let [before, last] = last_words(name);
+    let before = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(before));
+    if last.eq_ignore_ascii_case("key") {
+        before(&KEYS)
+    } else if last.eq_ignore_ascii_case("token") {
+        !before(&PLAIN_TOKENS)
+    } else {
+        LAST.iter().any(|word| word.eq_ignore_ascii_case(last))
     }
 }
 
@@ -84,23 +83,25 @@ pub(super) fn plain(name: &str) -> String {
         .collect()
 }
 
-/// `xApi-Key` as `x`, `api`, `key`.
-fn words(name: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let (mut joined, mut lower) = (false, false);
-    for char in name.chars() {
-        if !char.is_alphanumeric() {
-            joined = false;
-            continue;
-        }
-        match words
-            .last_mut()
-            .filter(|_| joined && !(lower && char.is_uppercase()))
+/// `Api` and `Key` of `xApi-Key`; nothing where there are fewer words.
+fn last_words(name: &str) -> [&str; 2] {
+    let mut words = [""; 2];
+    // Where the word at hand began, and whether a capital would begin another.
+    let (mut start, mut lower) = (None, false);
+    for (at, char) in name.char_indices() {
+        if let Some(from) = start
+            && (lower && char.is_uppercase() || !char.is_alphanumeric())
         {
-            Some(word) => word.extend(char.to_lowercase()),
-            None => words.push(char.to_lowercase().collect()),
+            words = [words[1], &name[from..at]];
+            start = None;
         }
-        (joined, lower) = (true, char.is_lowercase() || char.is_numeric());
+        if char.is_alphanumeric() {
+            start.get_or_insert(at);
+            lower = char.is_lowercase() || char.is_numeric();
+        }
+    }
+    if let Some(from) = start {
+        words = [words[1], &name[from..]];
     }
     words
 }

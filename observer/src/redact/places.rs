@@ -16,6 +16,7 @@ const SCHEMES: [&str; 2] = ["bea", "aut"];
 /// A shorter text has no token, scheme or key: the shortest is `AKIA` with 16 characters.
 const SHORTEST: usize = 20;
 
+#[expect(clippy::expect_used, reason = "the patterns are constants")]
 static STARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     let tokens = TOKENS.iter().map(|(prefix, _)| (*prefix).to_owned());
     let schemes = SCHEMES.into_iter().flat_map(cases);

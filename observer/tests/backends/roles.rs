@@ -16,6 +16,9 @@ pub(crate) fn role(program: &Path, words: &str) -> Vec<String> {
     vec!["env".into(), format!("{ROLE}={words}"), program]
 }
 
+/// How long a role may take, in seconds: an end of file that is lost must fail a test, not hang it.
+const LONGEST: u32 = 300;
+
 /// Called by the C library before `main`.
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -25,6 +28,8 @@ extern "C" fn play() {
     let Ok(words) = std::env::var(ROLE) else {
         return;
     };
+    // SAFETY: it has no pointers; the signal's default action ends the process.
+    unsafe { libc::alarm(LONGEST) };
     let words: Vec<&str> = words.split(' ').collect();
     let status = match words[0] {
         "transfer" => transfer(&words[1..]),

@@ -3,18 +3,19 @@
 use observer::capture::{CaptureEvent, GapReason};
 
 use crate::child::is_content;
-use crate::watch::Watch;
+use crate::watch::{Moved, Watch};
 
 /// Runs a child that moves messages, and demands that everything arrived.
 fn assert_complete(what: &str) {
-    let Some(mut watch) = Watch::start(what) else {
+    let Some(watch) = Watch::start(what) else {
         return;
     };
-    watch.step();
-    let stream = watch.line();
-    let total: u64 = watch.line().parse().unwrap();
-    let seen = watch.finish();
-    let arrived = seen.stream(&stream);
+    let Moved {
+        seen,
+        arrived,
+        total,
+        ..
+    } = watch.moved();
     assert_eq!(
         arrived.assert_tiles(total, is_content),
         0,
@@ -50,14 +51,16 @@ fn sixty_four_mebibytes_in_one_call() {
         "blocks pipe write 1 67108864",
         "blocks socketpair sendmsg 1 67108864",
     ] {
-        let Some(mut watch) = Watch::start(what) else {
+        let Some(watch) = Watch::start(what) else {
             return;
         };
-        watch.step();
-        let stream = watch.line();
-        let total: u64 = watch.line().parse().unwrap();
-        let seen = watch.finish();
-        let missing = seen.stream(&stream).assert_tiles(total, is_content);
+        let Moved {
+            seen,
+            arrived,
+            total,
+            ..
+        } = watch.moved();
+        let missing = arrived.assert_tiles(total, is_content);
         assert_eq!(
             missing, seen.loss.ring_full,
             "the gaps are what the kernel counted"
@@ -69,26 +72,20 @@ fn sixty_four_mebibytes_in_one_call() {
 
 #[test]
 fn short_writes_count_as_what_they_took() {
-    let Some(mut watch) = Watch::start("short") else {
+    let Some(watch) = Watch::start("short") else {
         return;
     };
-    watch.step();
-    let (stream, taken) = (watch.line(), watch.line().parse().unwrap());
-    let seen = watch.finish();
-    let arrived = seen.stream(&stream);
-    assert_eq!(arrived.assert_tiles(taken, is_content), 0);
+    let Moved { arrived, total, .. } = watch.moved();
+    assert_eq!(arrived.assert_tiles(total, is_content), 0);
     assert!(arrived.refused, "EPIPE is reported");
 }
 
 #[test]
 fn positioned_calls_move_nothing_on_a_pipe() {
-    let Some(mut watch) = Watch::start("positioned") else {
+    let Some(watch) = Watch::start("positioned") else {
         return;
     };
-    watch.step();
-    let (stream, total) = (watch.line(), watch.line().parse().unwrap());
-    let seen = watch.finish();
-    let arrived = seen.stream(&stream);
+    let Moved { arrived, total, .. } = watch.moved();
     assert_eq!(arrived.assert_tiles(total, is_content), 0);
     assert_eq!(arrived.read, 0);
 }
@@ -120,13 +117,10 @@ fn calls_that_show_no_bytes_leave_counted_gaps() {
 
 #[test]
 fn writers_at_the_same_time_leave_no_hole() {
-    let Some(mut watch) = Watch::start("threads") else {
+    let Some(watch) = Watch::start("threads") else {
         return;
     };
-    watch.step();
-    let (stream, total) = (watch.line(), watch.line().parse().unwrap());
-    let seen = watch.finish();
-    let arrived = seen.stream(&stream);
+    let Moved { arrived, total, .. } = watch.moved();
     assert_eq!(arrived.assert_tiles(total, |_, _| true), 0);
     let bytes: Vec<u8> = arrived
         .chunks
@@ -146,13 +140,15 @@ fn writers_at_the_same_time_leave_no_hole() {
 
 #[test]
 fn descriptors_and_writers_are_named() {
-    let Some(mut watch) = Watch::start("positioned") else {
+    let Some(watch) = Watch::start("positioned") else {
         return;
     };
-    let child = watch.pid();
-    watch.step();
-    let stream = watch.line();
-    let seen = watch.finish();
+    let Moved {
+        child,
+        seen,
+        stream,
+        ..
+    } = watch.moved();
     let writers = seen.select(|event| match event {
         CaptureEvent::Chunk {
             stream: at,

@@ -87,6 +87,15 @@ fn network() {
         .unwrap();
 }
 
+/// A child of this file that has done what it does, and waits; and its pid.
+fn ready(what: &str) -> Option<(Watch, Pid)> {
+    let mut watch = Watch::start(what)?;
+    watch.step();
+    watch.line();
+    let child = watch.pid();
+    Some((watch, child))
+}
+
 fn interrupts(seen: &Seen) -> Vec<(Pid, InterruptKind, Option<Pid>)> {
     seen.select(|event| match event {
         CaptureEvent::Interrupt { pid, kind, sender } => Some((*pid, *kind, *sender)),
@@ -96,12 +105,9 @@ fn interrupts(seen: &Seen) -> Vec<(Pid, InterruptKind, Option<Pid>)> {
 
 #[test]
 fn a_signal_is_told_with_its_sender() {
-    let Some(mut watch) = Watch::start("waits") else {
+    let Some((watch, child)) = ready("waits") else {
         return;
     };
-    watch.step();
-    watch.line();
-    let child = watch.pid();
     let target = nix::unistd::Pid::from_raw(child.0.cast_signed());
     nix::sys::signal::kill(target, nix::sys::signal::Signal::SIGTERM).unwrap();
     let seen = watch.finish();
@@ -111,12 +117,9 @@ fn a_signal_is_told_with_its_sender() {
 
 #[test]
 fn a_signal_from_the_terminal_has_no_sender() {
-    let Some(mut watch) = Watch::start("terminal") else {
+    let Some((mut watch, child)) = ready("terminal") else {
         return;
     };
-    watch.step();
-    watch.line();
-    let child = watch.pid();
     watch.step();
     let seen = watch.finish();
     // When the child ends, so does its terminal, and the kernel hangs up.
@@ -125,12 +128,9 @@ fn a_signal_from_the_terminal_has_no_sender() {
 
 #[test]
 fn escape_and_control_c_are_told_and_nothing_else_that_is_typed() {
-    let Some(mut watch) = Watch::start("raw-terminal") else {
+    let Some((mut watch, child)) = ready("raw-terminal") else {
         return;
     };
-    watch.step();
-    watch.line();
-    let child = watch.pid();
     watch.step();
     let seen = watch.finish();
     let keys: Vec<_> = interrupts(&seen)

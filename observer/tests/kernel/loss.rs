@@ -4,7 +4,7 @@ use observer::capture::ebpf::{Control, Options, Probe, ProbeError, SMALLEST_RING
 use observer::capture::{CaptureEvent, GapReason, StreamId, StreamKind};
 
 use crate::child::is_content;
-use crate::watch::Watch;
+use crate::watch::{Moved, Watch};
 
 #[test]
 fn a_ring_that_is_too_small_leaves_gaps_that_add_up() {
@@ -12,14 +12,15 @@ fn a_ring_that_is_too_small_leaves_gaps_that_add_up() {
         "blocks pipe write 20 1000000",
         "blocks socketpair sendto 20 1000000",
     ] {
-        let Some(mut watch) = Watch::with_ring(what, SMALLEST_RING) else {
+        let Some(watch) = Watch::with_ring(what, SMALLEST_RING) else {
             return;
         };
-        watch.step();
-        let stream = watch.line();
-        let total: u64 = watch.line().parse().unwrap();
-        let seen = watch.finish();
-        let arrived = seen.stream(&stream);
+        let Moved {
+            seen,
+            arrived,
+            total,
+            ..
+        } = watch.moved();
         let missing = arrived.assert_tiles(total, is_content);
         assert!(missing > 0, "20 MB do not fit into {SMALLEST_RING} bytes");
         assert_eq!(
@@ -120,13 +121,10 @@ fn a_ring_of_an_impossible_size_is_refused() {
 
 #[test]
 fn a_write_that_blocks_for_long_is_no_gap() {
-    let Some(mut watch) = Watch::start("slow-reader") else {
+    let Some(watch) = Watch::start("slow-reader") else {
         return;
     };
-    watch.step();
-    let (stream, total) = (watch.line(), watch.line().parse().unwrap());
-    let seen = watch.finish();
-    let arrived = seen.stream(&stream);
+    let Moved { arrived, total, .. } = watch.moved();
     assert_eq!(
         arrived.assert_tiles(total, is_content),
         0,

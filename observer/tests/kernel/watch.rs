@@ -17,6 +17,17 @@ pub(crate) struct Seen {
     pub(crate) loss: Loss,
 }
 
+/// A child that moved bytes through one stream, when it has ended.
+pub(crate) struct Moved {
+    pub(crate) child: Pid,
+    pub(crate) seen: Seen,
+    /// The stream's name, such as `pipe:[123]`.
+    pub(crate) stream: String,
+    pub(crate) arrived: Arrived,
+    /// How many bytes the child moved.
+    pub(crate) total: u64,
+}
+
 /// What arrived of one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Arrived {
@@ -126,6 +137,21 @@ impl Watch {
             .lines
             .find_map(|line| Some(line.ok()?.strip_prefix("@ ")?.to_owned()));
         said.expect("the child says something")
+    }
+
+    /// Lets a child of one step move its bytes; it says through which stream, and how many.
+    pub(crate) fn moved(mut self) -> Moved {
+        self.step();
+        let (stream, total) = (self.line(), self.line().parse().unwrap());
+        let child = self.pid();
+        let seen = self.finish();
+        Moved {
+            child,
+            arrived: seen.stream(&stream),
+            seen,
+            stream,
+            total,
+        }
     }
 
     /// Waits until something was seen.

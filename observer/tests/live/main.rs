@@ -57,6 +57,24 @@ fn a_command_that_cannot_run_has_the_codes_of_env() {
 }
 
 #[test]
+fn a_run_without_mcp_is_no_success_where_strictness_is_asked_for() {
+    for backend in backends() {
+        let run = |options: &[&str]| {
+            let run = ["run", "--quiet", "--backend", backend];
+            Observer::new(&[&run, options, &["sh", "-c", "exit 7"]].concat()).output()
+        };
+        assert_eq!(run(&[]).status, Some(7), "{backend}");
+        let strict = run(&["--strict"]);
+        assert_eq!(strict.status, Some(3), "{backend}");
+        assert!(
+            strict.stderr.contains("no MCP message was seen"),
+            "{}",
+            strict.stderr
+        );
+    }
+}
+
+#[test]
 fn a_signal_to_the_observer_is_one_to_the_command() {
     let script = "trap 'exit 5' TERM; echo ready; while :; do sleep 0.05; done";
     for backend in backends() {

@@ -3,7 +3,8 @@
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{Read, Write};
 use std::net::Shutdown;
-use std::process::Stdio;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Stdio};
 use std::thread;
 
 use super::{Bench, End, Running, Way, alike, of_type, socket_pair};
@@ -81,19 +82,23 @@ fn random_bytes_come_back_through_pipes() {
     assert_eq!(loss["submitted"], loss["seen"]);
 }
 
+/// A server that says what it hears, at these two descriptors.
+fn cat(bench: &Bench, stdin: OwnedFd, stdout: OwnedFd) -> Child {
+    let mut command = bench.command(&["cat"]);
+    let child = command
+        .stdin(Stdio::from(stdin))
+        .stdout(Stdio::from(stdout))
+        .spawn();
+    child.unwrap()
+}
+
 #[test]
 fn random_bytes_come_back_through_socket_pairs() {
     let size = 16 << 20;
     let bench = Bench::relayed();
     let (to_server, stdin) = socket_pair();
     let (from_server, stdout) = socket_pair();
-    let mut command = bench.command(&["cat"]);
-    let mut child = command
-        .stdin(Stdio::from(stdin))
-        .stdout(Stdio::from(stdout))
-        .spawn()
-        .unwrap();
-    drop(command);
+    let mut child = cat(&bench, stdin, stdout);
     let poured = thread::spawn(move || {
         let hash = pour(&to_server, size);
         // As Node ends a server's stdin: the descriptor stays, its writing end does not.
@@ -183,13 +188,7 @@ fn a_descriptor_that_does_not_block_stays_so_and_loses_nothing() {
         fcntl(end, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).unwrap();
     }
     let (kept_in, kept_out) = (stdin.try_clone().unwrap(), stdout.try_clone().unwrap());
-    let mut command = bench.command(&["cat"]);
-    let mut child = command
-        .stdin(Stdio::from(stdin))
-        .stdout(Stdio::from(stdout))
-        .spawn()
-        .unwrap();
-    drop(command);
+    let mut child = cat(&bench, stdin, stdout);
     let size = 4 << 20;
     let poured = thread::spawn(move || {
         let hash = pour(&to_server, size);

@@ -117,16 +117,7 @@ fn a_server_that_closes_its_stdin_refuses_what_the_host_writes() {
 #[test]
 fn a_host_that_closes_its_reading_end_is_noticed_by_a_server_that_writes() {
     alike(&End::Signal(13), |bench| {
-        let mut command = bench.command(&["yes"]);
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdout = child.stdout.take().unwrap();
-        stdout.read_exact(&mut [0; 2]).unwrap();
-        drop(stdout);
-        End::of(child.wait().unwrap())
+        close_after(bench, &["yes"], "y\n")
     });
 }
 
@@ -135,17 +126,24 @@ fn a_host_that_closes_its_reading_end_is_noticed_by_a_server_that_waits() {
     // It never writes: it asks whether anybody reads.
     let script = "import select\np=select.poll(); p.register(1, 0)\nprint('waiting')\np.poll(); raise SystemExit(6)";
     alike(&End::Code(6), |bench| {
-        let mut command = bench.command(&python(script));
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdout = child.stdout.take().unwrap();
-        stdout.read_exact(&mut [0; 8]).unwrap();
-        drop(stdout);
-        End::of(child.wait().unwrap())
+        close_after(bench, &python(script), "waiting\n")
     });
+}
+
+/// A host that closes its reading end when it has read `words`: how the server ends.
+fn close_after(bench: &Bench, server: &[&str], words: &str) -> End {
+    let mut command = bench.command(server);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut read = vec![0; words.len()];
+    stdout.read_exact(&mut read).unwrap();
+    assert_eq!(read, words.as_bytes());
+    drop(stdout);
+    End::of(child.wait().unwrap())
 }
 
 #[test]

@@ -21,7 +21,8 @@ use std::os::fd::AsFd;
 
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
 use aya::programs::raw_trace_point::RawTracePointLink;
-use aya::programs::{ProgramError, RawTracePoint};
+use aya::programs::trace_point::TracePointLink;
+use aya::programs::{ProgramError, RawTracePoint, TracePoint};
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use observer_ebpf::config::Config;
 use observer_ebpf::syscall::{self, Arch};
@@ -48,6 +49,9 @@ const PROGRAMS: [(&str, &str); 5] = [
     ("signal_generate", "signal_generate"),
     ("sys_exit", "sys_exit"),
 ];
+
+/// The last of them, by another way: see [`platform::preempts_raw_tracepoints`].
+const EVENT: (&str, &str, &str) = ("sys_exit_event", "raw_syscalls", "sys_exit");
 
 /// The object that `cargo xtask ebpf` built and `build.rs` checked.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("OBSERVER_PROBE_OBJECT"));
@@ -90,8 +94,9 @@ impl Options {
 
 /// The loaded and attached programs. Dropping it detaches them.
 pub struct Probe {
-    /// Detaches when it is dropped; keeps the programs alive until then.
-    links: Vec<RawTracePointLink>,
+    links: Vec<Link>,
+    /// Why system calls are not seen by [`EVENT`], where they should be.
+    no_event: Option<ProbeError>,
     /// Keeps the program descriptors, for their counts of missed runs.
     ebpf: Ebpf,
     ring: RingBuf<MapData>,
@@ -100,6 +105,17 @@ pub struct Probe {
     clock: Clock,
     handle: Handle,
     control: control::Receiver,
+}
+
+/// Detaches when it is dropped; keeps the program alive until then.
+enum Link {
+    Raw {
+        tracepoint: &'static str,
+        _link: RawTracePointLink,
+    },
+    Event {
+        _link: TracePointLink,
+    },
 }
 
 /// The maps that user space reads and writes. Keys and values are the bytes of wire types:
@@ -145,6 +161,7 @@ impl Probe {
         let (links, clock) = (Vec::new(), options.clock);
         let mut probe = Self {
             links,
+            no_event: None,
             ebpf,
             ring,
             maps,
@@ -159,12 +176,34 @@ impl Probe {
             }
         }
         for (program, tracepoint) in PROGRAMS {
+            if tracepoint == EVENT.2 && platform::preempts_raw_tracepoints() {
+                probe.no_event = probe.attach_event().err();
+                if probe.no_event.is_none() {
+                    continue;
+                }
+                // The other will do, with gaps: the runs that it misses are counted.
+            }
             probe.attach(program, tracepoint)?;
         }
         Ok(probe)
     }
 
-    fn attach(&mut self, name: &'static str, tracepoint: &str) -> Result<(), ProbeError> {
+    fn attach_event(&mut self) -> Result<(), ProbeError> {
+        let (name, category, event) = EVENT;
+        let failed = |error| program_error(name, error);
+        let program = self
+            .ebpf
+            .program_mut(name)
+            .ok_or(ProbeError::Missing(name))?;
+        let program: &mut TracePoint = program.try_into().map_err(failed)?;
+        program.load().map_err(failed)?;
+        let link = program.attach(category, event).map_err(failed)?;
+        let link = program.take_link(link).map_err(failed)?;
+        self.links.push(Link::Event { _link: link });
+        Ok(())
+    }
+
+    fn attach(&mut self, name: &'static str, tracepoint: &'static str) -> Result<(), ProbeError> {
         let failed = |error| program_error(name, error);
         let program = self
             .ebpf
@@ -173,13 +212,28 @@ impl Probe {
         let program: &mut RawTracePoint = program.try_into().map_err(failed)?;
         program.load().map_err(failed)?;
         let link = program.attach(tracepoint).map_err(failed)?;
-        self.links.push(program.take_link(link).map_err(failed)?);
+        let link = program.take_link(link).map_err(failed)?;
+        self.links.push(Link::Raw {
+            tracepoint,
+            _link: link,
+        });
         Ok(())
     }
 
-    /// The tracepoints that the probe attaches to, for the log.
-    pub fn hooks() -> impl Iterator<Item = &'static str> {
-        PROGRAMS.iter().map(|&(_, tracepoint)| tracepoint)
+    /// What the probe is attached to, each as `raw_tracepoint/NAME` or `tracepoint/CATEGORY/NAME`,
+    /// for the log.
+    pub fn hooks(&self) -> Vec<String> {
+        let hooks = self.links.iter().map(|link| match link {
+            Link::Raw { tracepoint, .. } => format!("raw_tracepoint/{tracepoint}"),
+            Link::Event { .. } => format!("tracepoint/{}/{}", EVENT.1, EVENT.2),
+        });
+        hooks.collect()
+    }
+
+    /// Why this kernel may skip the probe's program for system calls now and then; `None` where it
+    /// does not. What it skips is counted, as events that were lost.
+    pub const fn skipped_because(&self) -> Option<&ProbeError> {
+        self.no_event.as_ref()
     }
 
     /// Watches a process, and all that it starts from now on.

@@ -34,6 +34,15 @@ pub(super) fn check_kernel() -> Result<(), ProbeError> {
     }
 }
 
+/// Whether the kernel may take the CPU from the program of a raw tracepoint. Since Linux 7.0
+/// (f7d327654b88, "bpf: Have `__bpf_trace_run()` use `rcu_read_lock_dont_migrate()`") it does, and
+/// skips the program for all others on that CPU meanwhile. Programs of events are spared
+/// (16718274ee75, "tracing: perf: Have perf tracepoint callbacks always disable preemption").
+pub(super) fn preempts_raw_tracepoints() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    version(&release).is_some_and(|version| version >= (7, 0))
+}
+
 /// Refuses to run where the observer's pids are not those that the kernel reports.
 pub(super) fn check_pid_namespace() -> Result<(), ProbeError> {
     match fs::read_link("/proc/self/ns/pid") {

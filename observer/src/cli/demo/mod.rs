@@ -9,9 +9,10 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::capture::CaptureArgs;
-use super::command::Command;
+use super::command::{Command, Ended};
 use super::run::owner;
 use super::{Exit, Failure, Job, OutputArgs, say};
+use crate::capture::Fate;
 use crate::verdict::{self, Outcome, Summary};
 
 /// How long the demo's hosts wait for an answer.
@@ -60,8 +61,19 @@ impl Demo {
                 LIMIT.as_secs_f64()
             ));
         }
-        let finished = loaded.observe(outputs)?.finished;
+        let Ended {
+            fate,
+            finished,
+            told,
+        } = loaded.observe(outputs)?;
         finished.report(self.output.verbosity());
+        if told || matches!(fate, Fate::Signal(_)) {
+            return Err(Failure::new(
+                Exit::Failed,
+                "the demo was interrupted before it could show anything",
+            )
+            .with_remedy("give it six seconds"));
+        }
         if !finished.summary.as_ref().is_some_and(as_expected) {
             return Err(
                 Failure::new(Exit::Failed, "the demo's verdicts are not those expected")

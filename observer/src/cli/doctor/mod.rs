@@ -50,6 +50,9 @@ impl Doctor {
             ptrace: ptrace.state != State::Bad,
         };
         checks.push(ptrace);
+        if works.serve(self.capture.backend) {
+            checks.iter_mut().for_each(Check::soften);
+        }
         let mut text = render(&checks);
         text.push('\n');
         text.push_str(works.conclusion(self.capture.backend));
@@ -75,11 +78,7 @@ impl Doctor {
             }
         };
         let took = began.elapsed().as_secs_f64();
-        let hooks = Probe::hooks().count();
-        checks.push(Check::good(
-            "probe",
-            format!("loads, and attaches to {hooks} tracepoints, in {took:.2} s"),
-        ));
+        checks.push(loaded(&probe, took));
         let capture = pipe("capture", Ready::probe(probe));
         let works = capture.state == State::Good;
         checks.push(capture);
@@ -96,6 +95,18 @@ impl Doctor {
         }
         check
     }
+}
+
+/// How the probe fares in this kernel; it took so many seconds.
+fn loaded(probe: &Probe, took: f64) -> Check {
+    let hooks = probe.hooks().len();
+    let loads = format!("loads, and attaches to {hooks} tracepoints, in {took:.2} s");
+    let Some(reason) = probe.skipped_because() else {
+        return Check::good("probe", loads);
+    };
+    let reason = remedy::with_causes(reason);
+    let text = format!("{loads}; but this kernel may skip system calls ({reason})");
+    Check::limit("probe", text, Some(remedy::of_skipped_calls()))
 }
 
 /// Which backends can watch.
@@ -118,8 +129,8 @@ impl Works {
         match (self.serve(choice), self.ebpf && choice != Choice::Ptrace) {
             (true, true) => "observer can watch here",
             (true, false) => {
-                "observer can watch here with ptrace: what you run, and your own processes, but \
-                 not the whole machine"
+                "observer can watch here with ptrace: what you run, and your own processes. Only \
+                 the whole machine needs eBPF, and what is marked `limit` above"
             }
             (false, _) => "observer cannot watch here",
         }
@@ -171,6 +182,13 @@ impl Check {
             state: State::Bad,
             text: text.into(),
             remedy,
+        }
+    }
+
+    /// What makes one backend impossible limits an observer that has the other.
+    fn soften(&mut self) {
+        if self.state == State::Bad {
+            self.state = State::Limit;
         }
     }
 
@@ -320,6 +338,18 @@ fn is_ping(event: &CaptureEvent) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_only_one_backend_needs_is_no_failure_where_the_other_works() {
+        let mut check = Check::bad("rights", "none", None);
+        check.soften();
+        assert_eq!(check.render(None), "limit  rights         none\n");
+        let works = Works {
+            ebpf: false,
+            ptrace: true,
+        };
+        assert!(works.serve(Choice::Auto) && !works.serve(Choice::Ebpf));
+    }
 
     #[test]
     fn a_remedy_stands_below_the_first_line_that_needs_it() {

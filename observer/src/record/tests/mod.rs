@@ -198,7 +198,7 @@ fn damage_is_named_by_its_line() {
         ),
         (
             br#"{"type":"eof","t":1,"from":"cli"#,
-            "EOF while parsing a string",
+            "it ends in the middle",
         ),
         (br#"{"type":"eof","t":1}"#, "missing field `from`"),
         (
@@ -209,7 +209,7 @@ fn damage_is_named_by_its_line() {
             br#"{"type":"message","t":1,"from":"client","bytes":3,"json":{}}"#,
             "`json` is no",
         ),
-        (b"\xff\xfe", "expected value"),
+        (b"\xff\xfe", "it is no JSON from column 1 on"),
         (HEADER, "begins another log"),
     ] {
         let mut reader = Reader::new();
@@ -282,5 +282,35 @@ proptest! {
     fn no_line_makes_the_reader_panic(line: Vec<u8>, junk in "[ -~]{0,40}") {
         let _ = parse_line(&line);
         let _ = parse_line(format!("{{\"type\":\"message\",\"t\":1,{junk}}}").as_bytes());
+    }
+}
+
+/// The writer puts `json` last; who else writes may not, or have such a member elsewhere.
+#[test]
+fn a_message_is_read_wherever_its_json_stands() {
+    let json = r#"{"jsonrpc":"2.0","method":"m","params":{"a":1,"json":{}}}"#;
+    for line in [
+        format!(r#"{{"type":"message","t":1,"conn":2,"from":"client","bytes":9,"json":{json}}}"#),
+        format!(r#"{{"type":"message","json":{json},"t":1,"conn":2,"from":"client","bytes":9}}"#),
+        format!(r#"{{"type":"message","t":1,"conn":2,"json":{json},"from":"client","bytes":9}}"#),
+        format!(
+            r#"{{"type":"message","x":{{"y":1,"json":{{}}}},"t":1,"conn":2,"from":"client","bytes":9, "json": {json} }}"#
+        ),
+    ] {
+        let Ok(Some(Record::Message(message))) = parse_line(line.as_bytes()) else {
+            panic!("{line}");
+        };
+        assert_eq!((message.conn, message.bytes), (ConnId(2), 9));
+        assert_eq!(message.json.text().trim(), json);
+    }
+    for line in [
+        format!(
+            r#"{{"type":"message","t":1,"from":"client","bytes":9,"json":{json},"json":{json}}}"#
+        ),
+        format!(r#"{{"type":"message","t":1,"from":"client","bytes":9,"json":{json}"#),
+        format!(r#"{{"type":"message","t":1,"from":"client","json":{json}}}"#),
+        r#"{"type":"message","t":1,"from":"client","bytes":9,"json":{}}"#.to_owned(),
+    ] {
+        assert!(parse_line(line.as_bytes()).is_err(), "{line}");
     }
 }

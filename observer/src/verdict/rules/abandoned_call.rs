@@ -198,11 +198,19 @@ fn message(call: &Call, confidence: Confidence) -> String {
         .into_iter()
         .map(|evidence| evidence.detail)
         .collect();
-    let because = because.join(", and ");
     format!(
-        "the host {doubt} {} and has not sent notifications/cancelled: {because}",
-        call.title()
+        "the host {doubt} {} and has not sent notifications/cancelled: {}",
+        call.title(),
+        joined(&because)
     )
+}
+
+/// Clauses in one sentence; each may have a comma or an "and" of its own.
+fn joined(clauses: &[String]) -> String {
+    match clauses.len() {
+        2 => clauses.join(" and "),
+        _ => clauses.join("; "),
+    }
 }
 
 #[cfg(test)]

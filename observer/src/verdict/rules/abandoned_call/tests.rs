@@ -453,3 +453,17 @@ fn a_retry_is_named_beside_the_request_to_the_model() {
         [vec!["model-request"], vec!["model-request", "retry"]]
     );
 }
+
+#[test]
+fn clauses_are_joined_so_that_each_is_seen() {
+    let joined = |clauses: &[&str]| {
+        let owned: Vec<_> = clauses.iter().map(ToString::to_string).collect();
+        super::joined(&owned)
+    };
+    assert_eq!(joined(&["it rained"]), "it rained");
+    assert_eq!(
+        joined(&["it rained", "it was cold"]),
+        "it rained and it was cold"
+    );
+    assert_eq!(joined(&["a", "b, and c", "d"]), "a; b, and c; d");
+}
