@@ -1,4 +1,5 @@
 //! The live view on a terminal: what is left on it once the user has left.
+#![cfg(target_os = "linux")]
 #![expect(
     clippy::expect_used,
     clippy::panic,

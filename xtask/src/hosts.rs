@@ -102,9 +102,7 @@ struct Call {
 type Table = BTreeMap<(String, String), Verdict>;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("xtask has a parent")?;
+    let root = crate::root()?;
     let lab = Lab {
         scripts: root.join("observer/tests/lab"),
         runs: root.join("target/lab"),

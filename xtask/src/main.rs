@@ -7,6 +7,9 @@ mod pictures;
 mod schema;
 mod vm;
 
+use std::path::Path;
+
+use anyhow::Context as _;
 use clap::Parser;
 
 #[derive(Parser)]
@@ -29,4 +32,10 @@ fn main() -> anyhow::Result<()> {
         Verb::Schema(args) => schema::run(&args),
         Verb::Vm(args) => vm::run(&args),
     }
+}
+
+/// The repository.
+fn root() -> anyhow::Result<&'static Path> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    root.context("xtask has no parent")
 }

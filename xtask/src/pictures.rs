@@ -1,7 +1,6 @@
 //! `cargo xtask pictures`: the pictures of the live view in `docs/pictures`, drawn from traces.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -19,9 +18,7 @@ pub(crate) struct Args {
 /// # Errors
 /// Where the pictures cannot be drawn or written, or differ from the committed ones.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("xtask has no parent")?;
+    let root = crate::root()?;
     let committed = root.join(FOLDER);
     let drawn = if args.check {
         root.join("target/pictures")

@@ -1,7 +1,6 @@
 //! `cargo xtask schema`: the audit log's JSON Schema, from the Rust types into `docs/`.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
@@ -19,9 +18,7 @@ pub(crate) struct Args {
 /// # Errors
 /// Where the schema cannot be generated or written, or differs from the committed one.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("xtask has no parent")?;
+    let root = crate::root()?;
     // A program of its own: xtask must build while the observer does not.
     let output = Command::new(env!("CARGO"))
         .args([

@@ -115,6 +115,11 @@ impl Input {
         self.file.then_some(start..self.offset)
     }
 
+    /// The number of the last line: 1, 2, ...
+    pub(super) const fn line(&self) -> u64 {
+        self.lines
+    }
+
     /// How many whole lines have been read.
     pub(super) const fn lines(&self) -> u64 {
         // The last look found the end.

@@ -38,35 +38,37 @@ pub(super) struct Judged {
 pub(super) fn judge(
     path: &Path,
     settings: &SettingsArgs,
-    take: impl FnMut(&Output),
+    mut take: impl FnMut(&Output),
 ) -> Result<Judged, LogError> {
     let (log, header) = LogFile::open(path)?;
-    Ok(judge_open(log, header, settings, take))
+    Ok(judge_open(log, header, settings, |_, output| take(output)))
 }
 
-/// As [`judge`], of a log that is open.
+/// As [`judge`], of a log that is open. `take` is told in which line of the first file what comes
+/// out has its cause, too.
 pub(super) fn judge_open(
     mut log: LogFile,
     header: Header,
     settings: &SettingsArgs,
-    mut take: impl FnMut(&Output),
+    mut take: impl FnMut(Option<u64>, &Output),
 ) -> Judged {
     let settings = settings.apply(header.settings.unwrap_or_default());
     let mut pipeline = Pipeline::new(session::Settings::default(), settings);
-    let mut drain = |pipeline: &mut Pipeline| {
+    let mut drain = |pipeline: &mut Pipeline, line| {
         while let Some(output) = pipeline.poll_output() {
-            take(&output);
+            take(line, &output);
         }
     };
     let mut progress = Progress::over(&log);
-    let mut end = Timestamp::ZERO;
+    let (mut end, mut last) = (Timestamp::ZERO, None);
     let read = in_batches(&mut log, |batch| {
         progress.note(batch.position);
-        for record in batch.records {
+        for (line, record) in batch.records {
+            last = line;
             end = end.max(record.t());
             if let Some(observed) = record.into_observed() {
                 pipeline.handle_observed(observed);
-                drain(&mut pipeline);
+                drain(&mut pipeline, line);
             }
         }
     });
@@ -77,7 +79,7 @@ pub(super) fn judge_open(
         pipeline.note_cut();
     }
     pipeline.finish(end);
-    drain(&mut pipeline);
+    drain(&mut pipeline, last);
     Judged {
         cut,
         shortfall: log.shortfall().filter(|_| damage.is_none()),
@@ -86,9 +88,9 @@ pub(super) fn judge_open(
     }
 }
 
-/// Records in their order, and how far the log was read with the last of them.
+/// Records in their order, with their lines in the log's first file, and how far the log was read with the last of them.
 struct Batch {
-    records: Vec<Record>,
+    records: Vec<(Option<u64>, Record)>,
     position: u64,
 }
 
@@ -116,7 +118,7 @@ fn read(log: &mut LogFile, batches: &SyncSender<Batch>) -> Result<(), LogError> 
         let mut records = Vec::new();
         let more = loop {
             match log.next_record() {
-                Ok(Some(record)) => records.push(record),
+                Ok(Some(record)) => records.push((log.line(), record)),
                 Ok(None) => break Ok(false),
                 Err(error) => break Err(error),
             }

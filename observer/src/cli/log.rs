@@ -311,6 +311,12 @@ impl LogFile {
         })
     }
 
+    /// In which line of the file that was opened the last record stands: 1, 2, ...; `None` where
+    /// another part holds it.
+    pub fn line(&self) -> Option<u64> {
+        (self.part == 1).then(|| self.input.line())
+    }
+
     /// What the file that is read is called.
     pub fn path(&self) -> &Path {
         self.input.path()

@@ -150,7 +150,7 @@ impl OutputArgs {
     }
 }
 
-fn parse_full(text: &str) -> Result<u64, String> {
+pub(super) fn parse_full(text: &str) -> Result<u64, String> {
     let size = u64::try_from(parse_size(text)?).ok();
     size.filter(|size| *size >= SMALLEST_PART)
         .ok_or_else(|| "give at least 4KiB, such as 100MB".into())

@@ -120,8 +120,9 @@ impl Report {
             name: judge::name(file).display().to_string(),
             header: header.clone(),
         });
-        let judged = judge::judge_open(log, header, &self.settings, |output| {
+        let judged = judge::judge_open(log, header, &self.settings, |line, output| {
             gate.handle_output(output);
+            report.begin_line(line);
             report.handle_output(output);
             for sheet in &mut *sheets {
                 sheet.handle_output(report, output);

@@ -52,6 +52,21 @@ fn what_no_verdict_needs_is_replaced_and_the_rest_kept_to_the_byte() {
 }
 
 #[test]
+fn who_speaks_stays_known_with_its_version() {
+    let text = r#"{"jsonrpc":"2.0","id":0,"result":{"serverInfo":{"name":"files","version":"1.2.3","title":"mine"}}}"#;
+    let text = redacted(&redactor(Payload::Redacted), text);
+    assert!(
+        text.contains(r#""name":"files","version":"1.2.3","title":{"#),
+        "{text}"
+    );
+    let text = redacted(&redactor(Payload::None), &text);
+    assert!(
+        text.contains(r#""name":"files","version":"1.2.3""#),
+        "{text}"
+    );
+}
+
+#[test]
 fn an_error_and_what_else_a_message_has_are_payload() {
     let text = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"m","data":["d"]},"x":"y"}"#;
     let expected = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":M,"data":[D]},"x":Y}"#;

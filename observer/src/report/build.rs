@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::lines::Lines;
 use super::model::{self, Call, Connection, Log, Moment, Standing};
 use crate::capture::Timestamp;
 use crate::pipeline::Output;
@@ -46,6 +47,7 @@ struct Kept {
 pub(super) struct Open {
     pub(super) log: Log,
     pub(super) parties: Parties,
+    lines: Lines,
 }
 
 /// Where a log comes from.
@@ -73,6 +75,7 @@ impl Report {
             calls: Vec::new(),
             calls_left_out: 0,
             findings: BTreeMap::new(),
+            places: BTreeMap::new(),
             findings_left_out: 0,
             moments: Vec::new(),
             summary: Summary::default(),
@@ -80,8 +83,19 @@ impl Report {
             standing: Standing::default(),
             faults: Vec::new(),
         };
-        let parties = Parties::default();
-        self.open = Some(Open { log, parties });
+        self.open = Some(Open {
+            log,
+            parties: Parties::default(),
+            lines: Lines::default(),
+        });
+    }
+
+    /// Says in which line of the log's file, counted from 1, what comes next has its cause; `None`
+    /// where that is in another file.
+    pub fn begin_line(&mut self, line: Option<u64>) {
+        if let Some(open) = &mut self.open {
+            open.lines.begin(line);
+        }
     }
 
     /// Takes what came out of the pipeline.
@@ -102,7 +116,10 @@ impl Report {
 
     /// Ends a log: what a policy makes of it, and what of it could not be read.
     pub fn end_log(&mut self, ruling: Ruling, standing: Standing, faults: &[String]) {
-        let Some(Open { mut log, parties }) = self.open.take() else {
+        let Some(Open {
+            mut log, parties, ..
+        }) = self.open.take()
+        else {
             return;
         };
         for (conn, sides) in parties.iter() {
@@ -138,6 +155,7 @@ impl Report {
 impl Open {
     fn observed(&mut self, Observed { at, event }: &Observed, kept: &mut Kept) {
         self.parties.handle_event(event);
+        self.lines.note(*at);
         match event {
             Event::Connection { conn, change } => {
                 let Some(connection) = self.connection(*conn, kept) else {
@@ -215,15 +233,18 @@ impl Open {
 
     fn finding(&mut self, finding: &Finding, kept: &mut Kept) {
         let findings = &mut self.log.findings;
-        let replaces = finding
-            .supersedes
-            .is_some_and(|earlier| findings.remove(&earlier).is_some());
+        let replaces = finding.supersedes.is_some_and(|earlier| {
+            self.log.places.remove(&earlier);
+            findings.remove(&earlier).is_some()
+        });
         if replaces {
             kept.findings -= 1;
         }
         if kept.findings < FINDINGS {
             kept.findings += 1;
             findings.insert(finding.number, model::harmless(finding));
+            let place = self.lines.place(finding);
+            self.log.places.insert(finding.number, place);
         } else if finding.supersedes.is_none() {
             self.log.findings_left_out += 1;
         }

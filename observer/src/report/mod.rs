@@ -12,6 +12,7 @@ mod github;
 mod html;
 mod json;
 mod junit;
+mod lines;
 mod markdown;
 mod model;
 mod perfetto;

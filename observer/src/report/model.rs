@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::lines::Place;
 use crate::capture::Timestamp;
 use crate::policy::{Level, Ruling};
 use crate::record::{Header, Word};
@@ -53,6 +54,8 @@ pub(super) struct Log {
     pub(super) calls_left_out: u64,
     /// Those that stand, by number.
     pub(super) findings: BTreeMap<u32, Finding>,
+    /// Where they stand in the file.
+    pub(super) places: BTreeMap<u32, Place>,
     pub(super) findings_left_out: u64,
     /// What happened beside the calls, in order of time.
     pub(super) moments: Vec<Moment>,

@@ -145,6 +145,9 @@ fn result(place: usize, log: &Log, finding: &Finding) -> Value {
         Culprit::Server => &server,
         Culprit::Observer => "observer",
     };
+    // Code scanning on GitHub takes no result without a line; the first one tells of the log.
+    let line = log.places.get(&finding.number).and_then(|own| own.line);
+    let line = line.or(Some(1));
     json!({
         "ruleId": finding.rule,
         "ruleIndex": index,
@@ -152,10 +155,7 @@ fn result(place: usize, log: &Log, finding: &Finding) -> Value {
         "kind": "fail",
         "message": { "text": format!("{}: {}", heading(finding), finding.message) },
         "locations": [{
-            "physicalLocation": {
-                "artifactLocation": { "uri": uri(&log.name), "index": place },
-                "region": { "startLine": 1 },
-            },
+            "physicalLocation": physical(log, place, line),
             "logicalLocations": [{
                 "name": culprit,
                 "fullyQualifiedName": format!("{host} -> {server} {subject}").trim_end(),
@@ -166,7 +166,7 @@ fn result(place: usize, log: &Log, finding: &Finding) -> Value {
         "partialFingerprints": {
             "observerFinding/v1": format!("{}/{host}/{server}/{subject}", finding.rule),
         },
-        "codeFlows": flow(log, finding),
+        "codeFlows": flow(log, place, finding),
         "properties": {
             "confidence": finding.confidence.word(),
             "side": finding.side.word(),
@@ -178,15 +178,27 @@ fn result(place: usize, log: &Log, finding: &Finding) -> Value {
     })
 }
 
+/// A line of a log; the log itself where the line is not known, or is another file's.
+fn physical(log: &Log, place: usize, line: Option<u64>) -> Value {
+    let artifact = json!({ "uri": uri(&log.name), "index": place });
+    match line {
+        Some(line) => json!({ "artifactLocation": artifact, "region": { "startLine": line } }),
+        None => json!({ "artifactLocation": artifact }),
+    }
+}
+
 /// The evidence, step by step.
-fn flow(log: &Log, finding: &Finding) -> Value {
+fn flow(log: &Log, place: usize, finding: &Finding) -> Value {
+    let lines = log.places.get(&finding.number).map(|own| &own.evidence);
     let steps: Vec<_> = finding
         .evidence
         .iter()
-        .map(|evidence| {
+        .enumerate()
+        .map(|(step, evidence)| {
             let (at, kind) = (time(evidence.at), evidence.kind);
+            let line = lines.and_then(|lines| lines.get(step).copied().flatten());
             json!({ "location": {
-                "physicalLocation": { "artifactLocation": { "uri": uri(&log.name) } },
+                "physicalLocation": physical(log, place, line),
                 "message": { "text": format!("{at} {kind}: {}", evidence.detail) },
             } })
         })

@@ -78,6 +78,19 @@ impl Outlet {
                 .map_err(|source| failed("open", source))?,
             Err(error) => return Err(failed("create", error)),
         };
+        Self::onto(path, file)
+    }
+
+    /// Onto a file that is open already; compressed where its name says so, as by [`Self::create`].
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn onto(path: &Path, file: File) -> Result<Self, WriteError> {
+        let failed = |operation, source| WriteError {
+            operation,
+            path: path.into(),
+            source,
+        };
         let other = file.try_clone().map_err(|source| failed("open", source))?;
         let writer: Box<dyn Write + Send> = match is_compressed(path) {
             true => zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL)

@@ -44,6 +44,8 @@ pub(super) struct Connection {
     pub(super) interrupted: Option<Timestamp>,
     /// When Esc was last pressed.
     pub(super) escaped: Option<Timestamp>,
+    /// When Esc last answered something that the server asks.
+    pub(super) escaped_question: Option<Timestamp>,
     /// What the host last sent to each of its network peers, the newest last.
     pub(super) bursts: Vec<Burst>,
     /// Lines that may be one JSON text over several lines, by side.
@@ -199,6 +201,7 @@ impl Connection {
             host_signal: None,
             interrupted: None,
             escaped: None,
+            escaped_question: None,
             bursts: Vec::new(),
             spread: Default::default(),
             gaps: [None; 2],

@@ -136,7 +136,7 @@ mod tests {
         let docs = include_str!("../../../docs/verdicts.md");
         assert!(
             docs == page(),
-            "write it anew: cargo run -- rules --markdown > docs/verdicts.md"
+            "write it anew: cargo run -p observer -- rules --markdown > docs/verdicts.md"
         );
     }
 }

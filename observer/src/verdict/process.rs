@@ -10,26 +10,54 @@ const REMEMBERED: usize = 8192;
 /// How far up a family tree is followed.
 const GENERATIONS: usize = 32;
 /// Programs that start anything: what they read or receive is not meant for what they started.
-const BYSTANDERS: [&str; 19] = [
+const BYSTANDERS: [&str; 41] = [
     "sh",
     "bash",
     "dash",
     "zsh",
     "fish",
+    "nu",
     "tmux",
     "tmux: server",
+    "tmux: client",
     "screen",
+    "zellij",
+    "byobu",
+    "dtach",
+    "abduco",
+    "ssh",
     "sshd",
+    "mosh-client",
+    "mosh-server",
     "login",
     "su",
     "sudo",
+    "doas",
     "systemd",
     "init",
     "script",
+    "expect",
+    "ttyd",
     "env",
     "xterm",
+    "kitty",
+    "alacritty",
+    "foot",
+    "wezterm-gui",
+    "ghostty",
+    "konsole",
+    "gnome-terminal-server",
+    "code",
+    "cursor",
     "make",
     "observer",
+    "strace",
+];
+/// Programs in which Esc is pressed all the time, and means nothing but to them: a host that starts
+/// one, or that runs inside of one, is not meant.
+const EDITORS: [&str; 14] = [
+    "vi", "vim", "nvim", "view", "emacs", "nano", "helix", "hx", "kak", "micro", "less", "more",
+    "man", "fzf",
 ];
 
 /// How a process stands to a host.
@@ -37,11 +65,12 @@ const BYSTANDERS: [&str; 19] = [
 pub(super) enum Relation {
     /// It is the host.
     Itself,
-    /// The host descends from it: a front end, a launcher of the same product.
+    /// The host descends from it: a front end, a launcher.
     Above,
     /// It descends from the host.
     Below,
-    /// It runs the same program.
+    /// It runs the same program, and started neither the host nor was started by it: another window
+    /// of a host that serves several.
     SameProgram,
 }
 
@@ -145,14 +174,26 @@ impl Processes {
         if host == other {
             return Some(Relation::Itself);
         }
-        if self.descends(host, other) && !self.is_bystander(other) {
+        if self.is_any(other, &EDITORS) {
+            return None;
+        }
+        if self.descends(host, other) && !self.is_any(other, &BYSTANDERS) {
             return Some(Relation::Above);
         }
         if self.descends(other, host) {
             return Some(Relation::Below);
         }
-        let (own, others) = (self.program(host)?, self.program(other)?);
-        (own == others && !INTERPRETERS.contains(&own)).then_some(Relation::SameProgram)
+        let own = self.program(host)?;
+        let shared = self.same_program(host, other) && !INTERPRETERS.contains(&own);
+        (shared && !self.has_own_window(host)).then_some(Relation::SameProgram)
+    }
+
+    /// Whether a shell or a terminal started the host: then nobody sees it from another window.
+    fn has_own_window(&self, host: Pid) -> bool {
+        const DETACHED: [&str; 2] = ["systemd", "init"];
+        self.ancestors(host).next().is_some_and(|(pid, process)| {
+            process.alive && self.is_any(pid, &BYSTANDERS) && !self.is_any(pid, &DETACHED)
+        })
     }
 
     /// Whether the two run one program, by its file name.
@@ -165,12 +206,6 @@ impl Processes {
     pub(super) fn same_command(&self, one: Pid, other: Pid) -> bool {
         let argv = |pid| self.known.get(&pid).and_then(|process| process.argv);
         self.same_program(one, other) && argv(one).is_some() && argv(one) == argv(other)
-    }
-
-    /// Whether a living process of the same program started the host: its own front end.
-    pub(super) fn has_front_end(&self, host: Pid) -> bool {
-        self.ancestors(host)
-            .any(|(pid, process)| process.alive && self.same_program(host, pid))
     }
 
     fn descends(&self, child: Pid, ancestor: Pid) -> bool {
@@ -191,9 +226,9 @@ impl Processes {
         std::iter::successors(first, move |(_, process)| parent(process)).take(GENERATIONS)
     }
 
-    fn is_bystander(&self, pid: Pid) -> bool {
+    fn is_any(&self, pid: Pid, programs: &[&str]) -> bool {
         self.program(pid)
-            .is_some_and(|program| BYSTANDERS.contains(&program))
+            .is_some_and(|program| programs.contains(&program))
     }
 
     fn program(&self, pid: Pid) -> Option<&str> {
@@ -246,15 +281,35 @@ mod tests {
         assert_eq!(processes.relation(Pid(4), Pid(2)), Some(Relation::Above));
         assert_eq!(processes.relation(Pid(4), Pid(5)), Some(Relation::Below));
         assert_eq!(processes.relation(Pid(4), Pid(4)), Some(Relation::Itself));
-        assert!(processes.has_front_end(Pid(4)));
         processes.exited(Pid(2));
-        assert!(!processes.has_front_end(Pid(4)));
         assert!(processes.has_ended(Pid(3)) && !processes.has_ended(Pid(9)));
     }
 
     #[test]
     fn the_shell_above_is_a_bystander() {
         assert_eq!(family().relation(Pid(4), Pid(1)), None);
+    }
+
+    #[test]
+    fn an_editor_is_no_relation_wherever_it_is() {
+        let mut processes = Processes::default();
+        processes.seen(Pid(1), None, Some("/usr/bin/nvim"), &[]);
+        processes.seen(Pid(2), Some(Pid(1)), Some("/opt/codex/codex"), &[]);
+        processes.seen(Pid(3), Some(Pid(2)), Some("/usr/bin/vim"), &[]);
+        assert_eq!(processes.relation(Pid(2), Pid(1)), None);
+        assert_eq!(processes.relation(Pid(2), Pid(3)), None);
+    }
+
+    #[test]
+    fn a_host_in_a_window_of_its_own_has_no_other() {
+        let mut processes = family();
+        processes.seen(Pid(7), Some(Pid(1)), Some("/usr/bin/codex"), &[]);
+        // The one that the shell started is its own window; the daemon may serve this one too.
+        assert_eq!(processes.relation(Pid(2), Pid(7)), None);
+        assert_eq!(
+            processes.relation(Pid(4), Pid(7)),
+            Some(Relation::SameProgram)
+        );
     }
 
     #[test]

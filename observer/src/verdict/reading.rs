@@ -11,9 +11,9 @@ use super::Revision;
 use crate::jsonrpc::{Id, as_i64, as_str, elements, member, members, path};
 
 /// The string fields under `params` and `result` that the verdicts read, as paths of member
-/// names; a redacted log keeps them. Arguments are compared with each other only, so equal hashes
+/// names, and what says which host and server it was; a redacted log keeps them. Arguments are compared with each other only, so equal hashes
 /// serve as well as the texts.
-pub const READ: [&[&str]; 30] = [
+pub const READ: [&[&str]; 32] = [
     &["params", "name"],
     &["params", "uri"],
     &["params", "taskId"],
@@ -57,6 +57,7 @@ pub const READ: [&[&str]; 30] = [
     &["result", "task", "taskId"],
     &["result", "task", "status"],
     &["result", "serverInfo", "name"],
+    &["result", "serverInfo", "version"],
     &[
         "result",
         "_meta",
@@ -68,6 +69,12 @@ pub const READ: [&[&str]; 30] = [
         "_meta",
         "io.modelcontextprotocol/serverInfo",
         "name",
+    ],
+    &[
+        "result",
+        "_meta",
+        "io.modelcontextprotocol/serverInfo",
+        "version",
     ],
 ];
 

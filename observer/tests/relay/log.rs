@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{Bench, End, Running, of_type, python, records};
+use super::{Bench, End, Running, of_type, python, records, wait_for};
 
 /// Answers what it is asked, but for `tools/call`.
 const SERVER: &str = "
@@ -263,4 +263,40 @@ fn what_was_read_late_was_read() {
             .collect();
         assert_eq!(read, [json!(request.len())], "sockets: {sockets}");
     }
+}
+
+/// Many lines that are no MCP, each of which the log has: with a size it goes on in other files,
+/// and compressed where its name says so.
+#[test]
+fn a_log_goes_on_in_another_file_and_is_compressed_by_its_name() {
+    let (run, verify) = (
+        |bench: &Bench, options: &[&str]| {
+            let server = ["sh", "-c", "seq 1000"];
+            let mut running = Running::start(&mut bench.command_with(options, &server));
+            running.close_stdin();
+            running.rest();
+            assert_eq!(running.wait(), End::Code(0));
+        },
+        |bench: &Bench, name: &str| {
+            let output = Command::new(env!("CARGO_BIN_EXE_observer"))
+                .args(["verify", name])
+                .current_dir(bench.folder.path())
+                .output()
+                .unwrap();
+            (output.status.code() == Some(0))
+                .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+        },
+    );
+    let bench = Bench::relayed();
+    run(&bench, &["--log", "audit.jsonl", "--rotate", "4KiB"]);
+    // The log is written a moment longer than the server lives.
+    let said = wait_for(|| verify(&bench, "audit.jsonl"));
+    assert!(
+        said.contains("audit.2.jsonl: part 2, whole so far"),
+        "{said}"
+    );
+    run(&bench, &["--log", "audit.jsonl.zst"]);
+    wait_for(|| verify(&bench, "audit.jsonl.zst"));
+    let log = fs::read(bench.path("audit.jsonl.zst")).unwrap();
+    assert_eq!(log[..4], [0x28, 0xB5, 0x2F, 0xFD]);
 }

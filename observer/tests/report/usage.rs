@@ -163,3 +163,35 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
     let ended = end(command.args(["-c", &script]).current_dir(lab.0.path()));
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 }
+
+/// The line that a result and each step of its evidence point to is the one that has it.
+#[test]
+fn sarif_points_to_the_evidence() {
+    let ended = end(observer(&["report", "--format", "sarif", ABANDONS]).current_dir(traces()));
+    let log = fs::read_to_string(traces().join(ABANDONS)).expect("a trace");
+    let lines: Vec<&str> = log.lines().collect();
+    let document: serde_json::Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    let results = document["runs"][0]["results"].as_array().expect("results");
+    let line = |location: &serde_json::Value| {
+        let line = location["physicalLocation"]["region"]["startLine"].as_u64();
+        usize::try_from(line.expect("a line")).expect("small")
+    };
+    assert!(!results.is_empty());
+    for result in results {
+        let steps = result["codeFlows"][0]["threadFlows"][0]["locations"].as_array();
+        let steps = steps.expect("evidence");
+        assert_eq!(line(&result["locations"][0]), line(&steps[0]["location"]));
+        for step in steps {
+            let said = step["location"]["message"]["text"].as_str().expect("text");
+            let time: f64 = said
+                .split(' ')
+                .next()
+                .and_then(|time| time.parse().ok())
+                .expect("a time");
+            let record: serde_json::Value =
+                serde_json::from_str(lines[line(&step["location"]) - 1]).expect("a record");
+            let at = record["t"].as_f64().expect("a time");
+            assert!((at - time).abs() < 0.001, "{said}: {record}");
+        }
+    }
+}

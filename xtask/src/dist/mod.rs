@@ -7,7 +7,7 @@ mod deb;
 mod trial;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -34,9 +34,7 @@ pub(crate) struct Dist {
 /// # Errors
 /// Where something cannot be built, or does not work.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("xtask has no parent")?;
+    let root = crate::root()?;
     ensure!(cfg!(target_os = "linux"), "only Linux has a package");
     let dist = Dist {
         root: root.into(),

@@ -105,7 +105,13 @@ pub(super) fn boot(
     folder: &Path,
 ) -> Result<Vec<Answer>> {
     let tree = folder.join("initramfs");
-    furnish(&tree, kernel, busybox, programs, checks)?;
+    furnish(&tree, kernel, busybox, checks)?;
+    for (name, from) in programs {
+        // Without what only a debugger reads: all of it is held in the machine's memory.
+        let mut strip = Command::new(format!("{}-linux-gnu-objcopy", machine.name()));
+        strip.arg("--strip-debug").arg(from);
+        succeed(strip.arg(tree.join("bin").join(name)))?;
+    }
     let archive = folder.join("initramfs.cpio");
     let mut pack = Command::new("sh");
     pack.arg("-c")
@@ -113,31 +119,28 @@ pub(super) fn boot(
         .arg(&archive)
         .current_dir(&tree);
     succeed(&mut pack)?;
-    let output = machine
-        .emulator()
-        .arg("-kernel")
-        .arg(&kernel.image)
-        .arg("-initrd")
-        .arg(&archive)
-        .arg("-append")
+    // Into files, so that one can look on.
+    let console = folder.join("console.log");
+    let open = |path: &Path| {
+        fs::File::create(path).with_context(|| format!("cannot create {}", path.display()))
+    };
+    let mut qemu = machine.emulator();
+    qemu.arg("-kernel").arg(&kernel.image);
+    qemu.arg("-initrd").arg(&archive);
+    qemu.arg("-append")
         .arg(format!("console={} quiet panic=-1", machine.console()))
         .stdin(Stdio::null())
-        .output()
-        .context("cannot start QEMU")?;
-    let said = String::from_utf8_lossy(&output.stdout).replace('\r', "");
-    fs::write(folder.join("console.log"), &said).context("cannot write console.log")?;
-    fs::write(folder.join("qemu.log"), &output.stderr).context("cannot write qemu.log")?;
+        .stdout(open(&console)?)
+        .stderr(open(&folder.join("qemu.log"))?);
+    // Of a machine that was ended for its time the answers tell which check it was.
+    qemu.status().context("cannot start QEMU")?;
+    let said = fs::read(&console).context("cannot read console.log")?;
+    let said = String::from_utf8_lossy(&said).replace('\r', "");
     Ok(answers(&said))
 }
 
 /// Lays out the root that the kernel starts with.
-fn furnish(
-    tree: &Path,
-    kernel: &Kernel,
-    busybox: &Path,
-    programs: &Programs,
-    checks: &[Check],
-) -> Result<()> {
+fn furnish(tree: &Path, kernel: &Kernel, busybox: &Path, checks: &[Check]) -> Result<()> {
     empty(tree)?;
     fs::create_dir(tree.join("bin")).context("cannot create a folder")?;
     let lines = checks
@@ -156,12 +159,6 @@ fn furnish(
     ];
     for (to, from) in copies {
         fs::copy(from, tree.join(to)).with_context(|| format!("cannot copy {}", from.display()))?;
-    }
-    for (name, from) in programs {
-        // Without what only a debugger reads: all of it is held in the machine's memory.
-        let mut strip = Command::new("objcopy");
-        strip.arg("--strip-debug").arg(from);
-        succeed(strip.arg(tree.join("bin").join(name)))?;
     }
     Ok(())
 }

@@ -75,9 +75,7 @@ const fn check(name: &'static str, command: &'static str, by_probe: bool) -> Che
 /// # Errors
 /// Where a kernel cannot be had or booted, or something is not as it should be on one.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("xtask has no parent")?;
+    let root = crate::root()?;
     let chosen = choose(&args.suites)?;
     let programs = program::build(root, args.machine)?;
     let busybox = package::busybox(&folder(root, args.machine, "busybox"), args.machine)?;

@@ -15,20 +15,21 @@ pub(super) fn build(root: &Path, machine: Machine) -> Result<Programs> {
     Ok([
         (
             "observer",
-            cargo(root, machine, &["build", "--bin", "observer"])?,
+            cargo(root, machine, &["build", "--bin"], "observer")?,
         ),
         (
             "kernel-tests",
-            cargo(root, machine, &["test", "--no-run", "--test", "kernel"])?,
+            cargo(root, machine, &["test", "--no-run", "--test"], "kernel")?,
         ),
     ])
 }
 
-/// The executable that a build gives; the last of them, after those that it needs itself.
-fn cargo(root: &Path, machine: Machine, words: &[&str]) -> Result<PathBuf> {
+/// Builds the target of this name; its executable.
+fn cargo(root: &Path, machine: Machine, words: &[&str], name: &str) -> Result<PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .args(words)
+        .arg(name)
         .args(["--locked", "--package", "observer", "--target"])
         .arg(machine.target())
         .args(["--message-format", "json-render-diagnostics"])
@@ -45,9 +46,11 @@ fn cargo(root: &Path, machine: Machine, words: &[&str]) -> Result<PathBuf> {
     let messages = String::from_utf8(output.stdout).context("cargo's messages are no text")?;
     let mut executables = messages.lines().filter_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;
+        // Others that it needs itself are built as well.
+        (message["target"]["name"] == name).then_some(())?;
         Some(PathBuf::from(message["executable"].as_str()?))
     });
     executables
-        .next_back()
+        .next()
         .context("cargo names no executable that it built")
 }

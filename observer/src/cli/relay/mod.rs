@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 pub use collect::{CollectError, Collector};
 pub(super) use together::watch;
 
+use super::output::parse_full;
 use super::{Exit, Failure, PayloadArgs, SettingsArgs, say};
 use crate::capture::relay::{self, Role, StartError};
 use snippet::Host;
@@ -41,6 +42,11 @@ pub(super) struct Relay {
     /// extension, as hosts start a server again and again.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+    /// Go on in another file whenever one has reached SIZE: after audit.jsonl in audit.2.jsonl
+    ///
+    /// `observer replay audit.jsonl` reads all of them.
+    #[arg(long, value_name = "SIZE", value_parser = parse_full)]
+    rotate: Option<u64>,
     /// What the server is called in the log's file name [default: the command's]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -131,6 +137,9 @@ impl Relay {
         };
         if let Some(log) = &self.log {
             words.extend(path("--log", log));
+        }
+        if let Some(size) = self.rotate {
+            words.extend(["--rotate".into(), size.to_string().into()]);
         }
         match &self.to {
             Some(Some(socket)) => words.extend(path("--to", socket)),

@@ -183,8 +183,12 @@ fn open_log(relay: &Relay, header: &Header) -> Option<Jsonl> {
         None => place::log_folder()
             .and_then(|folder| place::open_log(&folder.join(file_name(relay, header)))),
     };
-    match opened {
-        Ok((file, path)) => Some(Jsonl::live(Outlet::new(path, Box::new(file)))),
+    let outlet = match opened {
+        Ok((file, path)) => Outlet::onto(&path, file).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match outlet {
+        Ok(outlet) => Some(Jsonl::live(outlet).rotating(relay.rotate)),
         Err(error) => {
             say(format_args!("{error}; the session goes on without a log"));
             None

@@ -337,6 +337,16 @@ fn a_message_is_copied_and_two_are_compared() {
 }
 
 #[test]
+fn what_is_no_message_is_not_compared() {
+    let mut eye = Eye::on(RETRY);
+    eye.press("4gm");
+    assert_eq!(eye.model.note.as_deref(), Some("there is no message here"));
+    eye.press("jmkc");
+    assert_eq!(eye.model.note.as_deref(), Some("there is no message here"));
+    assert!(eye.model.pages.is_empty());
+}
+
+#[test]
 fn what_is_filtered_is_saved_and_judged_alike() {
     let mut eye = Eye::on(RETRY);
     eye.press("/id:2<enter>w<C-u>out.jsonl<enter>");

@@ -206,17 +206,23 @@ fn message(model: &Model) -> Option<u32> {
         return line.frame.or(model.frames_of(*subject).first().copied());
     }
     match model.screen {
-        Screen::Frames => model.frames.current(),
+        Screen::Frames => {
+            let frame = model.current_frame();
+            frame.and_then(|(number, frame)| frame.is_message().then_some(number))
+        }
         _ => model.current_call().and_then(|(_, call)| call.request),
     }
 }
 
 fn mark(model: &mut Model) {
     model.marked = message(model);
-    let label = model
+    let frame = model
         .marked
         .and_then(|number| model.ledger.frames.get(number));
-    model.note = label.map(|frame| format!("marked {}; c compares another with it", frame.label));
+    model.note = Some(match frame {
+        Some(frame) => format!("marked {}; c compares another with it", frame.label),
+        None => NO_MESSAGE.into(),
+    });
 }
 
 fn compare(model: &mut Model) -> Vec<Effect> {
@@ -226,9 +232,14 @@ fn compare(model: &mut Model) -> Vec<Effect> {
             model.note = Some("mark a message with m first".into());
             Vec::new()
         }
-        (Some(_), None) => Vec::new(),
+        (Some(_), None) => {
+            model.note = Some(NO_MESSAGE.into());
+            Vec::new()
+        }
     }
 }
+
+const NO_MESSAGE: &str = "there is no message here";
 
 fn copy(model: &mut Model) -> Vec<Effect> {
     let finding = model

@@ -115,8 +115,10 @@ pub(super) fn tabs(model: &Model, theme: &Theme, canvas: &mut Canvas<'_>, area: 
     }
     if let Some((subject, _)) = model.pages.last() {
         let page = model.page_title(*subject);
-        row.fill(width(&page) + 1);
-        row.push(Ink::Note, &page);
+        if row.room > width(&page) {
+            row.fill(width(&page) + 1);
+            row.push(Ink::Note, &page);
+        }
     }
     row.draw(canvas, area);
 }

@@ -29,13 +29,14 @@ pub(super) const ABOUT: About = About {
          (`_meta` does not count), after at least 1.5 s in one thread of a host that names its \
          threads or is known to call one tool after the other, after 5 s (or the tool's time \
          limit, where that is shorter) otherwise. Strong; weak before that, and in 2026-07-28, \
-         where conversations share a connection.",
+         where conversations share a connection. Proof with a late answer in the first two cases, \
+         and where a known limit was over.",
         "`new-turn`: the same thread goes on with another turn while a call of the earlier turn \
          is open. Strong.",
         "`key-esc`, `key-ctrl-c`, `sigint`: the host, or a program of its family, was interrupted, \
          lives on, and has sent no cancellation within the grace time (2 s). Strong; weak where \
-         several threads may be meant, and for a host that is known to cancel and to run calls in \
-         the background.",
+         another program above or below the host was, or another window of it, and for a host \
+         that is known to cancel what its user interrupts: something else was meant then.",
         "`deadline`: the time limit that the user gave for the tool (`--deadline`) is over, with \
          the grace time, and no progress started it anew. Weak.",
         "`request-at-limit`: the host's next request comes just when the limit is over. Weak.",
@@ -47,8 +48,9 @@ pub(super) const ABOUT: About = About {
          words in place of its result.",
         "`window-closed`: the program that started the host and is of one product with it has \
          ended, and the host lives on. Weak.",
-        "`late-answer`: an answer comes after such evidence. It confirms a `retry` or a `new-turn`, \
-         and any two strong pieces; with a `deadline` alone it makes the abandonment probable.",
+        "`late-answer`: an answer comes after such evidence. It confirms a `retry` that is proof, a \
+         `new-turn`, and any two strong pieces; with a `deadline` alone it makes the abandonment \
+         probable.",
         "`late-progress`: the server goes on reporting progress after such evidence.",
         "`unread-request`: where it is seen what the server reads, that it has not read the request.",
         "One strong piece, or two weak ones, make it probable; one weak piece makes it possible.",
@@ -60,15 +62,18 @@ pub(super) const ABOUT: About = About {
          connection; and other calls while one is open.",
         "A call that goes on with an `input_required` answer (`inputResponses`, `requestState`), \
          or comes again after error -32042: the first one is over.",
-        "Esc while the server asks the user something, or while nothing is in flight; Esc once \
-         where the host wants it twice.",
+        "Esc while the server asks the user something (and within 1 s after that: a key that was \
+         held), or while nothing is in flight; Esc once where the host wants it twice.",
+        "Esc in an editor, a pager, a terminal or a shell that the host started or runs in; Esc in \
+         another window, where a shell started each host.",
         "An answer, or the end of host or connection, within the grace time.",
         "Time in which the server waits for an answer of the host (sampling, elicitation, roots): \
          all limits stand still.",
         "`initialize`, `server/discover`, `subscriptions/listen` and background requests.",
         "A gap that could have hidden the answer or the cancellation: the outcome is `unknown`.",
-        "Network traffic of hosts that run several conversations or background calls, of small \
-         size, to another peer, or while the server asks the user something.",
+        "Network traffic of hosts that run several conversations or background calls, or have \
+         another connection to the same server, of small size, to another peer, or while the server \
+         asks the user something.",
         "SIGTERM and SIGHUP: they end a host, they do not interrupt a call.",
     ],
     clauses: [
@@ -198,11 +203,19 @@ fn message(call: &Call, confidence: Confidence) -> String {
         .into_iter()
         .map(|evidence| evidence.detail)
         .collect();
-    let because = because.join(", and ");
     format!(
-        "the host {doubt} {} and has not sent notifications/cancelled: {because}",
-        call.title()
+        "the host {doubt} {} and has not sent notifications/cancelled: {}",
+        call.title(),
+        joined(&because)
     )
+}
+
+/// Clauses in one sentence; each may have a comma or an "and" of its own.
+fn joined(clauses: &[String]) -> String {
+    match clauses.len() {
+        2 => clauses.join(" and "),
+        _ => clauses.join("; "),
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! E7 and S31: the user interrupts the host, or closes its window, and the host lives on without
 //! a cancellation.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::clue;
 use crate::capture::{InterruptKind, Pid, Timestamp};
-use crate::session::{ConnId, Side};
+use crate::session::ConnId;
 use crate::verdict::call::{Clue, Seq, Weight};
 use crate::verdict::connection::Connection;
 use crate::verdict::host::Manners;
@@ -15,6 +14,8 @@ use crate::verdict::process::Relation;
 
 /// Within this time two presses of Esc are one gesture.
 const TWICE: Duration = Duration::from_secs(5);
+/// Within this time after an Esc that closed a question, another one is a key that was held.
+const ONCE: Duration = Duration::from_secs(1);
 /// The kinds of evidence that an interrupt is; they are one kind, however often the user presses.
 const KINDS: [&str; 4] = ["key-esc", "key-ctrl-c", "sigint", "window-closed"];
 
@@ -35,7 +36,7 @@ impl Judge {
             if connection.server == Some(pid) {
                 self.stop(conn, kind, sender, at);
             } else if let Some(relation) = self.meant(connection, pid, kind) {
-                self.interrupted(conn, relation, kind, at);
+                self.interrupted(conn, (pid, relation), kind, at);
             }
             if itself && let Some(connection) = self.state.conns.get_mut(&conn) {
                 connection.host_signal = Some((at, kind));
@@ -59,26 +60,21 @@ impl Judge {
     fn interrupted(
         &mut self,
         conn: ConnId,
-        relation: Relation,
+        (pid, relation): (Pid, Relation),
         kind: InterruptKind,
         at: Timestamp,
     ) {
         let grace = self.state.settings.grace;
         let asked = self.asks_person(conn);
         let client = self.state.conns.get(&conn).and_then(|conn| conn.client);
-        let has_front_end = client.is_some_and(|client| self.state.processes.has_front_end(client));
+        let one_product =
+            client.is_some_and(|client| self.state.processes.same_program(client, pid));
         let Some(connection) = self.state.conns.get_mut(&conn) else {
             return;
         };
         connection.interrupted = Some(at);
-        if kind == InterruptKind::KeyEsc {
-            let before = connection.escaped.replace(at);
-            let twice = before.is_some_and(|before| at.since(before) <= TWICE);
-            let wanted = connection.known.as_ref().map_or(1, |host| host.escapes);
-            // It answers what the server asks, or it is the first of two.
-            if asked || (wanted > 1 && !twice) {
-                return;
-            }
+        if kind == InterruptKind::KeyEsc && !connection.is_escape(at, asked) {
+            return;
         }
         let Some(last) = connection.work().last().map(|call| call.seq) else {
             return;
@@ -90,7 +86,7 @@ impl Judge {
         };
         let clue = clue(
             kind,
-            weigh(connection, relation, has_front_end),
+            weigh(connection, relation, one_product),
             at,
             what.into(),
         );
@@ -166,18 +162,38 @@ impl Judge {
     }
 }
 
-/// An interrupt is weak evidence where it may have meant other calls, or none.
-fn weigh(conn: &Connection, relation: Relation, has_front_end: bool) -> Weight {
-    let calls = conn.lane(Side::Client).calls();
-    let threads: BTreeSet<_> = calls
-        .filter_map(|call| call.turn.thread.as_deref())
-        .collect();
-    let other_window = relation == Relation::SameProgram && (has_front_end || threads.len() > 1);
-    let background = conn
+impl Connection {
+    /// Whether an Esc is one that interrupts: not if it answers what the server asks, nor if the
+    /// host wants two and it is the first.
+    fn is_escape(&mut self, at: Timestamp, asked: bool) -> bool {
+        let within =
+            |before: Option<Timestamp>, time| before.is_some_and(|it| at.since(it) <= time);
+        let twice = within(self.escaped.replace(at), TWICE);
+        if asked {
+            self.escaped_question = Some(at);
+            return false;
+        }
+        if within(self.escaped_question, ONCE) {
+            return false;
+        }
+        let wanted = self.known.as_ref().map_or(1, |host| host.escapes);
+        wanted <= 1 || twice
+    }
+}
+
+/// An interrupt is weak evidence where it may have meant other calls, or none: it was read by a
+/// program that is not the host's, or the host is known to cancel what an interrupt meant.
+fn weigh(conn: &Connection, relation: Relation, one_product: bool) -> Weight {
+    let elsewhere = match relation {
+        Relation::Itself => false,
+        Relation::Above | Relation::Below => !one_product,
+        Relation::SameProgram => true,
+    };
+    let cancels = conn
         .known
         .as_ref()
-        .is_some_and(|host| host.background && host.on_interrupt == Some(Manners::Cancels));
-    if other_window || background {
+        .is_some_and(|host| host.on_interrupt == Some(Manners::Cancels));
+    if elsewhere || cancels {
         Weight::Weak
     } else {
         Weight::Strong

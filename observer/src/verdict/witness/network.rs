@@ -7,6 +7,7 @@
 //! call itself and a few words of error is strong evidence of a host that calls one tool after the
 //! other; any other is weak.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -89,11 +90,30 @@ impl Judge {
         }
     }
 
+    /// Whether the host has another connection to the same server: one for each of its
+    /// conversations, whose requests to the model nobody can tell apart.
+    fn has_twin(&self, conn: &Connection) -> bool {
+        let command = |other: &Connection| {
+            let servers = conn.server.zip(other.server);
+            servers.is_some_and(|(own, others)| self.state.processes.same_command(own, others))
+        };
+        let named = |other: &Connection| {
+            conn.server_name.is_some() && conn.server_name == other.server_name
+        };
+        let is_twin = |other: &Connection| {
+            other.id != conn.id
+                && other.client == conn.client
+                && other.ends.over().is_none()
+                && (command(other) || named(other))
+        };
+        conn.client.is_some() && self.state.conns.values().any(is_twin)
+    }
+
     fn watch_burst(&mut self, conn: ConnId, burst: Burst) {
         let Some(connection) = self.state.conns.get(&conn) else {
             return;
         };
-        if !runs_one_turn(connection) || connection.asks_person() {
+        if !runs_one_turn(connection) || connection.asks_person() || self.has_twin(connection) {
             return;
         }
         let now = connection.clock.at(burst.began);
@@ -171,6 +191,13 @@ fn extend(bursts: &mut Vec<Burst>, peer: Option<SocketAddr>, bytes: u64, at: Tim
 
 /// Whether the host waits for its calls before it asks the model again, as far as is known.
 fn runs_one_turn(conn: &Connection) -> bool {
+    let calls = conn.lane(Side::Client).calls();
+    let threads: BTreeSet<_> = calls
+        .filter_map(|call| call.turn.thread.as_deref())
+        .collect();
+    if threads.len() > 1 {
+        return false;
+    }
     match &conn.known {
         Some(host) => host.conversations == Conversations::One && !host.background,
         None => conn.stateless.is_none(),

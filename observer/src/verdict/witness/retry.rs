@@ -71,7 +71,8 @@ fn weigh(conn: &Connection, older: &Call, newer: &Call, settings: &Settings) -> 
     if threads.is_some() {
         return Some(Weight::Sure);
     }
-    let long = gap >= limit(conn, newer, settings);
+    let limit = limit(conn, newer, settings);
+    let long = gap >= limit.map_or(settings.retry, |limit| limit.min(settings.retry));
     let stateless = newer.revision.is_some_and(Revision::is_stateless);
     match &conn.known {
         Some(host) if host.conversations == Conversations::Several => None,
@@ -79,17 +80,17 @@ fn weigh(conn: &Connection, older: &Call, newer: &Call, settings: &Settings) -> 
         Some(host) if host.calls == Some(Calls::Parallel) && !long => None,
         // Conversations may share the process, and nothing tells them apart.
         None if stateless => long.then_some(Weight::Weak),
-        _ if long => Some(Weight::Sure),
+        // Proof where the host could not have waited any longer; else it may be another
+        // conversation's.
+        _ if limit.is_some_and(|limit| gap >= limit) => Some(Weight::Sure),
+        _ if long => Some(Weight::Strong),
         _ => Some(Weight::Weak),
     }
 }
 
-/// The gap from which on an equal call is hard to explain otherwise.
-fn limit(conn: &Connection, call: &Call, settings: &Settings) -> Duration {
-    let own = call
-        .name
-        .as_deref()
-        .and_then(|tool| settings.deadline(tool));
-    let known = own.or(conn.known.as_ref().and_then(|host| host.limit));
-    known.map_or(settings.retry, |limit| limit.min(settings.retry))
+/// How long the host waits for the call, as far as is known.
+fn limit(conn: &Connection, call: &Call, settings: &Settings) -> Option<Duration> {
+    let tool = call.name.as_deref();
+    let own = tool.and_then(|tool| settings.deadline(tool));
+    own.or(conn.known.as_ref().and_then(|host| host.limit))
 }

@@ -270,7 +270,91 @@ fn a_host_that_wants_esc_twice() {
     let twice = script.replace("9 s=", "4 key-esc 10\n9 s=");
     assert_eq!(
         judged(&twice),
+        "1 answered | abandoned-call 1 possible info",
+        "it is known to cancel: the user may have meant something else"
+    );
+}
+
+#[test]
+fn esc_in_another_program_is_not_meant_for_the_host() {
+    let esc = |before: &str, pid: u32| {
+        let script = "0 hello 2025-06-18\n1 call 1 t\n";
+        judged(&format!("{before}{script}3 key-esc {pid}\n9 s= 1"))
+    };
+    let outside = |exe: &str| format!("0 fork 5 1 {exe}\n0 fork 10 5 /opt/agent\n");
+    for editor in ["/usr/bin/vim", "/usr/bin/less"] {
+        let below = format!("0 fork 10 1 /opt/agent\n0.5 fork 30 10 {editor}\n");
+        assert_eq!(esc(&below, 30), "1 answered", "{editor} in the host");
+        assert_eq!(
+            esc(&outside(editor), 5),
+            "1 answered",
+            "the host in {editor}"
+        );
+    }
+    for terminal in ["/usr/bin/zellij", "/usr/bin/ssh", "/usr/bin/kitty"] {
+        assert_eq!(esc(&outside(terminal), 5), "1 answered", "{terminal}");
+    }
+    // It may be the host's.
+    let possible = "1 answered | abandoned-call 1 possible info";
+    assert_eq!(esc(&outside("/usr/bin/node"), 5), possible);
+    let below = "0 fork 10 1 /opt/agent\n0.5 fork 30 10 /opt/agent-view\n";
+    assert_eq!(esc(below, 30), possible);
+    let own = "0 fork 10 1 /opt/agent\n0.5 fork 30 10 /opt/agent\n";
+    assert_eq!(
+        esc(own, 30),
         "1 abandoned | abandoned-call 1 probable warning"
+    );
+    let two = "0 fork 10 1 /opt/agent\n0 fork 11 1 /opt/agent\n";
+    assert_eq!(esc(two, 11), "1 answered", "two windows, each its own host");
+}
+
+#[test]
+fn esc_that_is_held_down_answers_one_question() {
+    let script = "0 hello 2025-06-18\n1 call 1 t\n2 s 7 elicitation/create\n30 key-esc 10\n\
+                  30.1 c= 7\n30.3 key-esc 10\n90 s= 1";
+    assert_eq!(judged(script), "7 answered, 1 answered");
+    let again = script.replace("30.3", "40");
+    assert_eq!(
+        judged(&again),
+        "7 answered, 1 abandoned | abandoned-call 1 probable warning"
+    );
+}
+
+#[test]
+fn equal_calls_of_who_knows_whom_are_no_proof() {
+    let script = "0 hello 2025-06-18 gateway 1\n1 call 1 t\n8 call 2 t\n20 s= 1\n21 s= 2";
+    assert_eq!(
+        judged(script),
+        "1 abandoned, 2 answered | abandoned-call 1 probable warning"
+    );
+    let limit = Settings {
+        deadlines: [("t".into(), Duration::from_secs(6))].into(),
+        ..Settings::default()
+    };
+    assert_eq!(
+        judged_with(script, limit),
+        "1 abandoned, 2 abandoned | abandoned-call 1 confirmed error, \
+         abandoned-call 2 probable warning",
+        "the user knows that nobody waited"
+    );
+}
+
+#[test]
+fn requests_of_another_conversation_to_the_model_say_nothing() {
+    let script = "0 hello 2025-06-18 codex-mcp-client 0.171.0\n0.5 net 10 30000\n1 call 1 t\n\
+                  6 net 10 31000\n10 s= 1";
+    assert_eq!(
+        judged(script),
+        "1 abandoned | abandoned-call 1 probable warning"
+    );
+    let two = script.replace(
+        "0.5 net",
+        "0.2 @2 hello 2025-06-18 codex-mcp-client 0.171.0\n0.5 net",
+    );
+    assert_eq!(
+        judged(&two),
+        "1 answered",
+        "another thread of the same process"
     );
 }
 
@@ -452,4 +536,18 @@ fn a_retry_is_named_beside_the_request_to_the_model() {
         kinds(6.5),
         [vec!["model-request"], vec!["model-request", "retry"]]
     );
+}
+
+#[test]
+fn clauses_are_joined_so_that_each_is_seen() {
+    let joined = |clauses: &[&str]| {
+        let owned: Vec<_> = clauses.iter().map(ToString::to_string).collect();
+        super::joined(&owned)
+    };
+    assert_eq!(joined(&["it rained"]), "it rained");
+    assert_eq!(
+        joined(&["it rained", "it was cold"]),
+        "it rained and it was cold"
+    );
+    assert_eq!(joined(&["a", "b, and c", "d"]), "a; b, and c; d");
 }
