@@ -68,7 +68,11 @@ fn what_is_read_of_a_write_that_still_blocks_is_told_before_it() {
     let told: Vec<Option<u64>> = world
         .observed()
         .filter_map(|observed| match observed.event {
-            Event::Delivered { offset, from, .. } if from == Side::Client => Some(Some(offset)),
+            Event::Delivered {
+                offset,
+                from: Side::Client,
+                ..
+            } => Some(Some(offset)),
             Event::Message { .. } => Some(None),
             _ => None,
         })
