@@ -225,6 +225,12 @@ mod tests {
             judged(&anew),
             "1 torn-down, 1 answered | torn-down-pending 1 confirmed info"
         );
+        let used = "0 hello 2025-06-18\n1 call 1 t\n2 s= 1\n3 call 2 t\n4 c 1 initialize {}\n\
+                    4.1 s= 1 {}\n9 s= 2\n30 end";
+        assert_eq!(
+            judged(used),
+            "1 answered, 2 torn-down | torn-down-pending 2 confirmed info"
+        );
         let retried = "0 c 0 initialize {}\n1 c 0 initialize {}\n2 s= 0 {}\n3 s= 0 {}\n9 end";
         assert_eq!(judged(retried), "");
         let other = "0 c 0 initialize {}\n1 c 1 initialize {}\n2 s= 0 {}\n3 s= 1 {}\n9 end";
@@ -234,7 +240,7 @@ mod tests {
     #[test]
     fn a_session_that_begins_anew_outlives_the_end_of_the_one_before() {
         let script = "0 hello 2025-06-18\n1 call 1 t\n2 exit 20 1\n2.1 hello 2025-06-18\n\
-                      3 call 1 t\n8 s= 1\n9 call 2 t\n10 end";
+                      2.2 call 1 t\n8 s= 1\n9 call 2 t\n10 end";
         assert_eq!(
             judged(script),
             "1 torn-down, 1 answered, 2 pending | server-died 1 confirmed warning"
