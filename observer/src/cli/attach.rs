@@ -170,12 +170,13 @@ pub(super) fn prepare() -> Result<(tokio::runtime::Runtime, Signals), Failure> {
 
 /// Begins an observation with what is known already.
 pub(super) fn begin(
-    ready: Ready,
+    mut ready: Ready,
     outputs: Outputs,
     header: crate::record::Header,
     session: session::Settings,
     known: Vec<Captured>,
 ) -> Result<Live, Failure> {
+    ready.note_joined(&known);
     let mut live = Live::begin(ready.start()?, outputs, header, session);
     live.handle_events(known);
     Ok(live)

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::{Exit, Failure};
 use crate::capture::ebpf::{self, Control, Probe, ProbeError};
 use crate::capture::ptrace::{self, ChildChanges, Trace};
-use crate::capture::{Captured, Clock, Loss, Pid, StreamId, Timestamp};
+use crate::capture::{CaptureEvent, Captured, Clock, Loss, Pid, StreamId, Timestamp};
 use crate::record::{Backend, Header, Payload, SCHEMA, Scope};
 use crate::verdict;
 
@@ -45,6 +45,18 @@ impl Ready {
         match &mut self.0 {
             Kind::Probe(probe) => Ok(probe.watch_pid(pid)?),
             Kind::Trace(trace) => Ok(trace.watch_pid(pid)?),
+        }
+    }
+
+    /// Says what is known of the streams that were open before.
+    pub(super) fn note_joined(&mut self, events: &[Captured]) {
+        let Kind::Probe(probe) = &mut self.0 else {
+            return;
+        };
+        for captured in events {
+            if let CaptureEvent::Holds { stream, .. } = captured.event {
+                probe.note_joined(stream);
+            }
         }
     }
 

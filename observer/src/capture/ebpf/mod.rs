@@ -29,7 +29,7 @@ use observer_ebpf::syscall::{self, Arch};
 use observer_ebpf::wire::{Counters, StreamKey, StreamState};
 use zerocopy::{FromZeros, IntoBytes};
 
-use crate::capture::{Clock, Loss, Pid};
+use crate::capture::{Clock, Loss, Pid, StreamId};
 
 pub use assemble::Assembler;
 pub use btf::{Btf, BtfError};
@@ -105,6 +105,8 @@ pub struct Probe {
     clock: Clock,
     handle: Handle,
     control: control::Receiver,
+    /// Streams that were open before.
+    joined: Vec<StreamId>,
 }
 
 /// Detaches when it is dropped; keeps the program alive until then.
@@ -169,6 +171,7 @@ impl Probe {
             clock,
             handle,
             control,
+            joined: Vec::new(),
         };
         if let Scope::Pids(pids) = &options.scope {
             for &pid in pids {
@@ -243,6 +246,12 @@ impl Probe {
     /// Where the kernel's map is full.
     pub fn watch_pid(&mut self, pid: Pid) -> Result<(), ProbeError> {
         self.maps.watch(pid)
+    }
+
+    /// Says of a stream that it was open before: what is read of it first may have been written
+    /// before.
+    pub fn note_joined(&mut self, stream: StreamId) {
+        self.joined.push(stream);
     }
 
     /// Steers the probe while [`run`](Self::run) has it.

@@ -72,8 +72,12 @@ impl Probe {
     /// Where the kernel does not let the ring or the maps be read.
     pub fn run(self, events: Sender<Vec<Captured>>) -> Result<Loss, ProbeError> {
         let now = self.clock.now();
+        let mut assembler = Assembler::new(self.clock);
+        for stream in &self.joined {
+            assembler.streams.join(key(*stream));
+        }
         let mut reader = Reader {
-            assembler: Assembler::new(self.clock),
+            assembler,
             probe: self,
             events,
             batch: Vec::new(),

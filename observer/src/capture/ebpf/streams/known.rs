@@ -33,6 +33,8 @@ pub(super) struct Known {
     pub(super) read: u64,
     /// Since when a reader is ahead of the writes.
     pub(super) ahead_since: Option<Timestamp>,
+    /// How many bytes may have waited in it before the probe came, and were not met yet.
+    pub(super) waiting: u64,
 }
 
 /// Bytes that were written.
@@ -69,6 +71,7 @@ impl Known {
             held_since: Timestamp::ZERO,
             read: 0,
             ahead_since: None,
+            waiting: 0,
         }
     }
 
@@ -175,10 +178,21 @@ impl Known {
             self.lost += missing;
             self.next += missing;
         } else {
-            out.push(self.gap(at, self.next, missing, GapReason::UnsupportedSyscall));
-            self.written_base += missing;
+            self.skip_unseen(at, missing, out);
         }
         self.ahead_since = None;
+    }
+
+    /// Bytes were read that nobody was seen to write.
+    pub(super) fn skip_unseen(&mut self, at: Timestamp, bytes: u64, out: &mut Vec<Captured>) {
+        let waited = bytes <= self.waiting;
+        self.waiting -= bytes.min(self.waiting);
+        let why = match waited {
+            true => GapReason::MidStream,
+            false => GapReason::UnsupportedSyscall,
+        };
+        out.push(self.gap(at, self.next, bytes, why));
+        self.written_base += bytes;
     }
 
     /// A gap at a kernel's offset.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use observer_ebpf::wire::{StreamKey, StreamState, Transfer};
 
-use crate::capture::{CaptureEvent, Captured, GapReason, Pid, Timestamp};
+use crate::capture::{CaptureEvent, Captured, Pid, Timestamp};
 
 use known::{Known, Piece, reason};
 
@@ -26,6 +26,10 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 /// How long a reader may be ahead of all known writes before they count as moved unseen.
 const UNSEEN_AFTER: Duration = Duration::from_secs(1);
 
+/// No more than this waits in a stream that is not read: a pipe holds 64 KiB, a socket some 208
+/// (`net.core.wmem_default`), unless somebody wanted more.
+const WAITING: u64 = 256 << 10;
+
 /// Twice as many streams as the kernel remembers.
 const MANY_STREAMS: usize = 1 << 15;
 
@@ -35,9 +39,16 @@ pub(super) struct Streams {
     known: HashMap<StreamKey, Known>,
     /// Those that the pipeline has given up; records of theirs may still be under way.
     given_up: HashSet<StreamKey>,
+    /// Those that were open before the probe, and have not been heard of since.
+    joined: HashSet<StreamKey>,
 }
 
 impl Streams {
+    /// A stream was open before: some of what will be read of it may have been in it by then.
+    pub(super) fn join(&mut self, key: StreamKey) {
+        self.joined.insert(key);
+    }
+
     /// Bytes were written; `None` where the call shows none.
     pub(super) fn written(
         &mut self,
@@ -183,8 +194,7 @@ impl Streams {
         let unseen = (known.read_base + state.read).saturating_sub(written);
         // Where the kernel has written more than came, the end is lost, and reconciled elsewhere.
         if unseen > 0 && state.written == known.next {
-            out.push(known.gap(now, known.next, unseen, GapReason::UnsupportedSyscall));
-            known.written_base += unseen;
+            known.skip_unseen(now, unseen, out);
         }
     }
 
@@ -203,7 +213,7 @@ impl Streams {
         let known = self
             .known
             .entry(key)
-            .or_insert_with(|| Known::new(key, state.generation));
+            .or_insert_with(|| first_met(&mut self.joined, key, state.generation));
         if known.generation != state.generation || state.written <= known.next {
             return;
         }
@@ -230,12 +240,20 @@ impl Streams {
         let known = self
             .known
             .entry(transfer.stream)
-            .or_insert_with(|| Known::new(transfer.stream, generation));
+            .or_insert_with(|| first_met(&mut self.joined, transfer.stream, generation));
         if known.generation != generation {
             known.restart(at, generation, out);
         }
         known
     }
+}
+
+fn first_met(joined: &mut HashSet<StreamKey>, key: StreamKey, generation: u32) -> Known {
+    let mut known = Known::new(key, generation);
+    if joined.remove(&key) {
+        known.waiting = WAITING;
+    }
+    known
 }
 
 #[cfg(test)]

@@ -187,6 +187,28 @@ fn a_reader_that_stays_ahead_was_fed_by_somebody_unseen() {
 }
 
 #[test]
+fn what_waited_in_a_stream_that_was_joined_is_no_call_that_is_not_supported() {
+    let mut log = Log::default();
+    log.streams.join(KEY);
+    log.read(0, 5);
+    assert_eq!(log.said(), ["read 5"]);
+    log.streams
+        .judge(at(1_001), KEY, &state(0, 5, 0), &mut log.events);
+    assert_eq!(log.said(), ["0 gap Some(5) MidStream"]);
+    // More than can have waited.
+    log.read(2_000, 1 << 20);
+    log.streams
+        .judge(at(3_001), KEY, &state(0, 1 << 20, 0), &mut log.events);
+    assert_eq!(
+        log.said(),
+        [
+            "read 1048576".to_owned(),
+            "5 gap Some(1048571) UnsupportedSyscall".to_owned()
+        ]
+    );
+}
+
+#[test]
 fn a_reader_that_is_caught_up_with_is_no_suspect() {
     let mut log = Log::default();
     log.read(0, 3).write(1, 0, "abc", 0);
