@@ -323,9 +323,7 @@ impl Connection {
 
     /// Whether the server waits for an answer of the host, in the middle of a call.
     pub(super) fn asks_back(&self) -> bool {
-        self.lane(Side::Server)
-            .calls()
-            .any(|call| call.within.is_some() && !call.left)
+        self.lane(Side::Server).nested().next().is_some()
     }
 
     /// Whether the server waits for an answer that a person gives.

@@ -1,6 +1,6 @@
 //! The requests of one side of a connection: those in flight, and the last of those that are over.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use super::call::{Call, Past, Seq};
 use crate::capture::Timestamp;
@@ -19,6 +19,8 @@ pub(super) struct Lane {
     calls: BTreeMap<Seq, Call>,
     by_id: HashMap<Id, Vec<Seq>>,
     by_token: HashMap<Id, Seq>,
+    /// Those that belong to a request of the other side and have not outlived it.
+    nested: BTreeSet<Seq>,
     past: VecDeque<Past>,
     first_past: u64,
     past_by_id: HashMap<Id, u64>,
@@ -79,6 +81,9 @@ impl Lane {
         if let Some(token) = &call.token {
             self.by_token.insert(token.clone(), call.seq);
         }
+        if call.within.is_some() && !call.left {
+            self.nested.insert(call.seq);
+        }
         self.calls.insert(call.seq, call);
     }
 
@@ -97,6 +102,19 @@ impl Lane {
 
     pub(super) fn calls_mut(&mut self) -> impl Iterator<Item = &mut Call> {
         self.calls.values_mut()
+    }
+
+    /// The requests in flight that belong to one of the other side's, and have not outlived it.
+    pub(super) fn nested(&self) -> impl Iterator<Item = &Call> {
+        self.nested.iter().filter_map(|seq| self.calls.get(seq))
+    }
+
+    /// A request has outlived the one that it belongs to.
+    pub(super) fn leave(&mut self, seq: Seq) {
+        self.nested.remove(&seq);
+        if let Some(call) = self.calls.get_mut(&seq) {
+            call.left = true;
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -124,6 +142,7 @@ impl Lane {
 
     pub(super) fn remove(&mut self, seq: Seq) -> Option<Call> {
         let call = self.calls.remove(&seq)?;
+        self.nested.remove(&seq);
         if let Some(seqs) = self.by_id.get_mut(&call.id) {
             seqs.retain(|other| *other != seq);
             if seqs.is_empty() {

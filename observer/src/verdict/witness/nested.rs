@@ -29,13 +29,11 @@ impl Judge {
             return;
         };
         let over = connection.ends.host_began().is_some() || connection.ends.over().is_some();
-        let Some(call) = connection.lane_mut(Side::Server).get_mut(seq) else {
-            return;
-        };
-        if call.left || over {
+        let lane = connection.lane_mut(Side::Server);
+        if over || lane.get(seq).is_none_or(|call| call.left) {
             return;
         }
-        call.left = true;
+        lane.leave(seq);
         self.tell_of_call((conn, Side::Server, seq), |_, call| Occurrence::Left {
             call,
             outer_ended: ended,
@@ -47,8 +45,8 @@ impl Judge {
 /// The server's open requests whose calls are all over.
 fn without_outer(conn: &Connection) -> Vec<Seq> {
     let oldest = conn.work().next().map(|call| call.seq);
-    let nested = conn.lane(Side::Server).calls().filter(|call| !call.left);
-    nested
+    conn.lane(Side::Server)
+        .nested()
         .filter(|call| {
             call.within
                 .is_some_and(|within| oldest.is_none_or(|oldest| oldest > within))
