@@ -88,7 +88,8 @@ pub(super) fn judge_open(
     }
 }
 
-/// Records in their order, with their lines in the log's first file, and how far the log was read with the last of them.
+/// Records in their order, with their lines in the log's first file, and how far the log was read
+/// with the last of them.
 struct Batch {
     records: Vec<(Option<u64>, Record)>,
     position: u64,

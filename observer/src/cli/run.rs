@@ -17,8 +17,8 @@ use crate::wording::parse_duration;
 /// status is passed on (128+n when signal n ended it). Under sudo it runs as the user who called
 /// sudo, in the environment in which sudo was called. What is observed is printed to stderr.
 ///
-/// Observer itself fails with 125, as where it is called wrongly; 126 means that the command cannot be invoked, 127 that it is
-/// not found.
+/// Observer itself fails with 125, as where it is called wrongly; 126 means that the command cannot
+/// be invoked, 127 that it is not found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   sudo observer run -- codex exec \"summarise README.md\"

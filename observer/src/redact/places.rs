@@ -3,23 +3,42 @@
 //! Owns the quick look that most of a text gets: must pass over no place at which `secret` would
 //! find one, and as few others as can be had cheaply. Time and memory are linear in the text.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 
-use super::secret::{BEGIN, TOKENS};
+use super::secret::{BEGIN, SCHEMES, TOKENS};
 
-/// The first letters of what stands before a token, in any case of letters: `bearer `,
-/// `authorization: `.
-const SCHEMES: [&str; 2] = ["bea", "aut"];
+/// So many letters of a scheme are looked for, in each mixture of small letters and capitals.
+const LETTERS: usize = 3;
 
-/// A shorter text has no token, scheme or key: the shortest is `AKIA` with 16 characters.
-const SHORTEST: usize = 20;
+/// A shorter text has no token, nor one behind a scheme; a private key is longer by its first line.
+const SHORTEST: usize = {
+    let mut shortest = usize::MAX;
+    let mut at = 0;
+    while at < TOKENS.len() + SCHEMES.len() {
+        let (prefix, least) = if at < TOKENS.len() {
+            TOKENS[at]
+        } else {
+            SCHEMES[at - TOKENS.len()]
+        };
+        if prefix.len() + least < shortest {
+            shortest = prefix.len() + least;
+        }
+        at += 1;
+    }
+    shortest
+};
 
 #[expect(clippy::expect_used, reason = "the patterns are constants")]
 static STARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     let tokens = TOKENS.iter().map(|(prefix, _)| (*prefix).to_owned());
-    let schemes = SCHEMES.into_iter().flat_map(cases);
+    let schemes: BTreeSet<&str> = SCHEMES
+        .iter()
+        .map(|(scheme, _)| &scheme[..LETTERS])
+        .collect();
+    let schemes = schemes.into_iter().flat_map(cases);
     AhoCorasick::builder()
         .match_kind(MatchKind::LeftmostFirst)
         .build(tokens.chain(schemes).chain([BEGIN.to_owned()]))

@@ -54,7 +54,7 @@ pub(super) const TOKENS: [(&str, usize); 40] = [
 ];
 
 /// What comes after these is a token, in any case of letters, of at least so many characters.
-const SCHEMES: [(&str, usize); 3] = [
+pub(super) const SCHEMES: [(&str, usize); 3] = [
     ("bearer ", 16),
     ("authorization: basic ", 8),
     ("authorization: token ", 16),

@@ -64,20 +64,29 @@ impl Outlet {
             path: path.into(),
             source,
         };
-        let mut options = OpenOptions::new();
-        options.write(true).mode(OWNER_ONLY);
-        let file = match options.clone().create_new(true).open(path) {
-            Ok(file) => {
-                // A file system that knows no owners is no reason to refuse it.
-                let _ = own_by_caller(&file);
-                file
+        match Self::create_new(path) {
+            Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => {
+                let file = OpenOptions::new().write(true).truncate(true).open(path);
+                Self::onto(path, file.map_err(|source| failed("open", source))?)
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options
-                .truncate(true)
-                .open(path)
-                .map_err(|source| failed("open", source))?,
-            Err(error) => return Err(failed("create", error)),
-        };
+            created => created,
+        }
+    }
+
+    /// As [`Self::create`], where there is no such file.
+    ///
+    /// # Errors
+    /// What the system says, also where there is one.
+    pub fn create_new(path: &Path) -> Result<Self, WriteError> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(OWNER_ONLY);
+        let file = options.open(path).map_err(|source| WriteError {
+            operation: "create",
+            path: path.into(),
+            source,
+        })?;
+        // A file system that knows no owners is no reason to refuse it.
+        let _ = own_by_caller(&file);
         Self::onto(path, file)
     }
 

@@ -174,17 +174,19 @@ impl Processes {
         if host == other {
             return Some(Relation::Itself);
         }
-        if self.is_any(other, &EDITORS) {
+        // Some of them are hosts themselves.
+        let one_product = self.same_program(host, other);
+        if self.is_any(other, &EDITORS) && !one_product {
             return None;
         }
-        if self.descends(host, other) && !self.is_any(other, &BYSTANDERS) {
+        if self.descends(host, other) && (one_product || !self.is_any(other, &BYSTANDERS)) {
             return Some(Relation::Above);
         }
         if self.descends(other, host) {
             return Some(Relation::Below);
         }
         let own = self.program(host)?;
-        let shared = self.same_program(host, other) && !INTERPRETERS.contains(&own);
+        let shared = one_product && !INTERPRETERS.contains(&own);
         (shared && !self.has_own_window(host)).then_some(Relation::SameProgram)
     }
 
@@ -298,6 +300,18 @@ mod tests {
         processes.seen(Pid(3), Some(Pid(2)), Some("/usr/bin/vim"), &[]);
         assert_eq!(processes.relation(Pid(2), Pid(1)), None);
         assert_eq!(processes.relation(Pid(2), Pid(3)), None);
+    }
+
+    #[test]
+    fn an_editor_that_is_the_host_is_one_product_with_its_processes() {
+        let mut processes = Processes::default();
+        processes.seen(Pid(1), None, Some("/usr/share/code/code"), &[]);
+        processes.seen(Pid(2), Some(Pid(1)), Some("/usr/share/code/code"), &[]);
+        processes.seen(Pid(3), Some(Pid(2)), Some("/usr/bin/nvim"), &[]);
+        processes.seen(Pid(4), Some(Pid(3)), Some("/usr/bin/nvim"), &[]);
+        assert_eq!(processes.relation(Pid(2), Pid(1)), Some(Relation::Above));
+        assert_eq!(processes.relation(Pid(3), Pid(4)), Some(Relation::Below));
+        assert_eq!(processes.relation(Pid(3), Pid(2)), None);
     }
 
     #[test]

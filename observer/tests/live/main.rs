@@ -11,7 +11,9 @@
 )]
 
 mod observer;
+mod pty;
 mod terminal;
+mod view;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};

@@ -1,8 +1,6 @@
 //! What the view wants done outside: the clipboard, and a log that is saved.
 
-use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crossterm::clipboard::CopyToClipboard;
@@ -28,22 +26,19 @@ pub(super) fn copy(text: &str) -> io::Result<()> {
 /// Writes a log that nobody else may read, and that was not there: what was observed, judged anew,
 /// and sealed.
 pub(super) fn save(path: &Path, saved: Saved, log: &mut Log) -> Result<(), String> {
-    let cannot =
-        |error: &dyn std::fmt::Display| format!("cannot write {}: {error}", path.display());
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    let file = options.open(path).map_err(|error| cannot(&error))?;
-    let mut jsonl = Jsonl::made(Outlet::new(path.into(), Box::new(file)));
+    let told = |error: crate::sink::WriteError| error.to_string();
+    let mut jsonl = Jsonl::made(Outlet::create_new(path).map_err(told)?);
     let settings = saved.header.settings.clone().unwrap_or_default();
     let mut pipeline = Pipeline::new(session::Settings::default(), settings);
-    let told = |error: crate::sink::WriteError| error.to_string();
     jsonl.begin(saved.header).map_err(told)?;
     for event in saved.events {
         pipeline.handle_observed(match event {
             SavedEvent::Here(observed) => *observed,
             SavedEvent::InLog(at, place) => Observed {
                 at,
-                event: log.event(place).map_err(|error| cannot(&error))?,
+                event: log
+                    .event(place)
+                    .map_err(|error| format!("cannot write {}: {error}", path.display()))?,
             },
         });
         write(&mut pipeline, &mut jsonl).map_err(told)?;

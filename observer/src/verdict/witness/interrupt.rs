@@ -36,7 +36,7 @@ impl Judge {
             if connection.server == Some(pid) {
                 self.stop(conn, kind, sender, at);
             } else if let Some(relation) = self.meant(connection, pid, kind) {
-                self.interrupted(conn, (pid, relation), kind, at);
+                self.interrupted(conn, pid, relation, kind, at);
             }
             if itself && let Some(connection) = self.state.conns.get_mut(&conn) {
                 connection.host_signal = Some((at, kind));
@@ -60,7 +60,8 @@ impl Judge {
     fn interrupted(
         &mut self,
         conn: ConnId,
-        (pid, relation): (Pid, Relation),
+        pid: Pid,
+        relation: Relation,
         kind: InterruptKind,
         at: Timestamp,
     ) {
@@ -73,7 +74,7 @@ impl Judge {
             return;
         };
         connection.interrupted = Some(at);
-        if kind == InterruptKind::KeyEsc && !connection.is_escape(at, asked) {
+        if kind == InterruptKind::KeyEsc && !connection.note_escape(at, asked) {
             return;
         }
         let Some(last) = connection.work().last().map(|call| call.seq) else {
@@ -163,9 +164,9 @@ impl Judge {
 }
 
 impl Connection {
-    /// Whether an Esc is one that interrupts: not if it answers what the server asks, nor if the
-    /// host wants two and it is the first.
-    fn is_escape(&mut self, at: Timestamp, asked: bool) -> bool {
+    /// Notes an Esc. Whether it is one that interrupts: not if it answers what the server asks, nor
+    /// if the host wants two and it is the first.
+    fn note_escape(&mut self, at: Timestamp, asked: bool) -> bool {
         let within =
             |before: Option<Timestamp>, time| before.is_some_and(|it| at.since(it) <= time);
         let twice = within(self.escaped.replace(at), TWICE);
