@@ -15,9 +15,16 @@ use nix::pty::{Winsize, openpty};
 pub(crate) struct Terminal {
     child: Child,
     keys: File,
-    screen: Receiver<Vec<u8>>,
+    output: Receiver<Vec<u8>>,
+    /// The output since what was waited for last, as it was written.
     seen: String,
+    /// What the terminal shows. A program that draws writes only the cells that change, so a text
+    /// on the screen need not stand in its output.
+    screen: vt100::Parser,
 }
+
+/// One limit for all that is waited for: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Terminal {
     /// Starts a command as the first of a session, with a terminal of 80x24.
@@ -48,7 +55,7 @@ impl Terminal {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let keys = File::from(pty.master);
         let mut output = keys.try_clone().unwrap();
-        let (sender, screen) = mpsc::channel();
+        let (sender, received) = mpsc::channel();
         thread::spawn(move || {
             let mut buffer = [0; 4096];
             // The master reads an error once the last slave is closed.
@@ -61,8 +68,9 @@ impl Terminal {
         Self {
             child,
             keys,
-            screen,
+            output: received,
             seen: String::new(),
+            screen: vt100::Parser::new(size.ws_row, size.ws_col, 0),
         }
     }
 
@@ -70,10 +78,10 @@ impl Terminal {
         self.keys.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Waits until the screen shows `text`, after what was waited for before. What was shown
-    /// before it.
+    /// Waits until `text` is written, after what was waited for before. What was written before
+    /// it.
     pub(crate) fn await_text(&mut self, text: &str) -> String {
-        let patience = Instant::now() + Duration::from_secs(60);
+        let patience = Instant::now() + PATIENCE;
         loop {
             if let Some(at) = self.seen.find(text) {
                 let rest = self.seen.split_off(at + text.len());
@@ -81,12 +89,35 @@ impl Terminal {
                 before.truncate(at);
                 return before;
             }
-            let left = patience.saturating_duration_since(Instant::now());
-            match self.screen.recv_timeout(left) {
-                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
-                Err(_) => panic!("no {text:?} on the screen:\n{}", self.seen),
+            if !self.receive(patience) {
+                panic!("{text:?} was not written:\n{}", self.seen);
             }
         }
+    }
+
+    /// Waits until the screen shows `text` in one line.
+    pub(crate) fn await_shown(&mut self, text: &str) {
+        let patience = Instant::now() + PATIENCE;
+        loop {
+            let shown = self.screen.screen().contents();
+            if shown.lines().any(|line| line.contains(text)) {
+                return;
+            }
+            if !self.receive(patience) {
+                panic!("no {text:?} on the screen:\n{shown}");
+            }
+        }
+    }
+
+    /// Takes what is written next. Whether anything was, until then.
+    fn receive(&mut self, until: Instant) -> bool {
+        let left = until.saturating_duration_since(Instant::now());
+        let Ok(bytes) = self.output.recv_timeout(left) else {
+            return false;
+        };
+        self.screen.process(&bytes);
+        self.seen.push_str(&String::from_utf8_lossy(&bytes));
+        true
     }
 }
 

@@ -62,7 +62,7 @@ fn summary(args: &[&str]) -> String {
 fn leaving_prints_what_the_lines_end_with() {
     let trace = trace();
     let mut view = show(&["replay", "--tui", "--fail-on", "error", &trace]);
-    view.await_text("2 calls abandoned");
+    view.await_shown("2 calls abandoned");
     let (printed, code) = leave(view);
     assert_eq!(printed, summary(&["replay", &trace]));
     assert!(
@@ -77,7 +77,7 @@ fn a_cut_log_is_called_one_in_the_view_and_after_it() {
     let log = Cut::new();
     let path = log.path.to_str().unwrap();
     let mut view = show(&["replay", "--tui", "--strict", path]);
-    view.await_text("LOG CUT");
+    view.await_shown("LOG CUT");
     let (printed, code) = leave(view);
     assert!(printed.contains("is cut; the rest is judged"), "{printed}");
     assert!(printed.contains("evidence  incomplete"), "{printed}");
@@ -91,11 +91,11 @@ fn what_is_filtered_is_saved_as_a_log_like_others() {
     let path = folder.path().join("saved.jsonl");
     let path = path.to_str().unwrap();
     let mut view = show(&["replay", "--tui", &trace]);
-    view.await_text("2 calls abandoned");
+    view.await_shown("2 calls abandoned");
     view.type_in("/id:2\r");
     view.type_in(&format!("w\x15{path}\r"));
-    view.await_text("saved");
-    view.await_text("judged");
+    view.await_shown("saved");
+    view.await_shown("judged");
     leave(view);
 
     let verify = Command::new(env!("CARGO_BIN_EXE_observer"))
@@ -121,12 +121,12 @@ fn a_log_is_saved_compressed_by_its_name_and_never_over_another() {
     let path = folder.path().join("saved.jsonl.zst");
     let path = path.to_str().unwrap();
     let mut view = show(&["replay", "--tui", &trace]);
-    view.await_text("2 calls abandoned");
+    view.await_shown("2 calls abandoned");
     view.type_in(&format!("w\x15{path}\r"));
-    view.await_text("judged");
+    view.await_shown("judged");
     let saved = fs::read(path).unwrap();
     view.type_in(&format!("w\x15{path}\r"));
-    view.await_text("cannot create");
+    view.await_shown("cannot create");
     leave(view);
     assert!(saved.starts_with(&[0x28, 0xB5, 0x2F, 0xFD]));
     assert_eq!(saved, fs::read(path).unwrap());
