@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Exit, Failure, gate, rules};
 use crate::policy;
+use crate::sink::{Existing, open_to_write};
 
 /// Write a policy, or look one over
 ///
@@ -50,7 +51,7 @@ impl Policy {
 }
 
 fn init(file: &Path) -> Result<Exit, Failure> {
-    let written = std::fs::File::create_new(file)
+    let written = open_to_write(file, Existing::Refused)
         .and_then(|mut file| io::Write::write_all(&mut file, policy::TEMPLATE.as_bytes()));
     match written {
         Ok(()) => rules::print(&format!(

@@ -123,7 +123,7 @@ impl Jsonl {
         };
         let path = log_part(&self.first, self.parts + 1);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let next = match Outlet::create(&path) {
+        let next = match Outlet::create_part(&path) {
             Ok(outlet) => outlet,
             Err(error) => {
                 self.full = None;

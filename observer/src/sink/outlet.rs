@@ -1,12 +1,13 @@
 //! A file, a pipe or a terminal that lines are written to.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
+
+use super::create::{Existing, open_to_write};
 
 /// What a Zstandard frame begins with (RFC 8878, 3.1.1), and so a compressed log.
 pub const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
@@ -16,9 +17,6 @@ const FULL: usize = 64 << 10;
 
 /// A line waits at most this long, so that `tail -f` shows it within a second.
 const PATIENCE: Duration = Duration::from_millis(200);
-
-/// Only the owner may read what hosts and servers say to each other.
-const OWNER_ONLY: u32 = 0o600;
 
 /// A failure to open or write.
 #[derive(Debug, Error)]
@@ -59,18 +57,7 @@ impl Outlet {
     /// # Errors
     /// What the system says to opening it.
     pub fn create(path: &Path) -> Result<Self, WriteError> {
-        let failed = |operation, source| WriteError {
-            operation,
-            path: path.into(),
-            source,
-        };
-        match Self::create_new(path) {
-            Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => {
-                let file = OpenOptions::new().write(true).truncate(true).open(path);
-                Self::onto(path, file.map_err(|source| failed("open", source))?)
-            }
-            created => created,
-        }
+        Self::open(path, Existing::Emptied)
     }
 
     /// As [`Self::create`], where there is no such file.
@@ -78,15 +65,23 @@ impl Outlet {
     /// # Errors
     /// What the system says, also where there is one.
     pub fn create_new(path: &Path) -> Result<Self, WriteError> {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(OWNER_ONLY);
-        let file = options.open(path).map_err(|source| WriteError {
+        Self::open(path, Existing::Refused)
+    }
+
+    /// As [`Self::create`], for a name that nobody gave: no link, pipe or device will do.
+    ///
+    /// # Errors
+    /// What the system says, also to what lies there.
+    pub fn create_part(path: &Path) -> Result<Self, WriteError> {
+        Self::open(path, Existing::Replaced)
+    }
+
+    fn open(path: &Path, existing: Existing) -> Result<Self, WriteError> {
+        let file = open_to_write(path, existing).map_err(|source| WriteError {
             operation: "create",
             path: path.into(),
             source,
         })?;
-        // A file system that knows no owners is no reason to refuse it.
-        let _ = own_by_caller(&file);
         Self::onto(path, file)
     }
 
@@ -208,18 +203,6 @@ impl Drop for Outlet {
 
 fn is_compressed(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "zst")
-}
-
-/// Gives a file that root created for a user under sudo to that user.
-fn own_by_caller(file: &File) -> io::Result<()> {
-    let id = |name| std::env::var(name).ok().and_then(|id| id.parse().ok());
-    let (Some(uid), Some(gid)) = (id("SUDO_UID"), id("SUDO_GID")) else {
-        return Ok(());
-    };
-    if !nix::unistd::geteuid().is_root() {
-        return Ok(());
-    }
-    fchown(file, Some(uid), Some(gid))
 }
 
 #[cfg(test)]

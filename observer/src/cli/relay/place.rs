@@ -1,12 +1,14 @@
 //! Where logs and sockets go, and that nobody else can get at them.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+use crate::sink::{Existing, open_to_write};
 
 /// Why a place will not do.
 #[derive(Debug, Error)]
@@ -75,12 +77,7 @@ pub(super) fn open_log(wanted: &Path) -> Result<(File, PathBuf), PlaceError> {
     let paths =
         std::iter::once(wanted.into()).chain((2_u32..).map(|number| numbered(wanted, number)));
     for path in paths {
-        let opened = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path);
+        let opened = open_to_write(&path, Existing::Kept);
         let file = opened.map_err(|source| PlaceError::Io {
             operation: "open",
             path: path.clone(),
