@@ -209,7 +209,7 @@ impl Session {
         self.held = self.held.saturating_sub(stream.weight());
         for process in stream.writers.all().chain(stream.readers.all()) {
             if let Some(streams) = self.streams_of.get_mut(&process) {
-                streams.retain(|&other| other != id);
+                streams.remove(&id);
                 if streams.is_empty() {
                     self.streams_of.remove(&process);
                 }

@@ -1,10 +1,12 @@
 //! Streams find their connections.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use super::connection::{ConnKey, Connection};
 use super::event::Side;
 use super::pairing::{self, Fit};
+use super::processes::ProcId;
 use super::streams::{Role, Stream};
 use super::{Session, Timer};
 use crate::capture::{StreamId, Timestamp};
@@ -46,20 +48,9 @@ impl Session {
     /// reader, as a proxy would have. `None` while the reader is not known.
     fn is_inner(&self, stream: &Stream) -> Option<bool> {
         let writers = stream.writers.known();
-        let mut feeds = writers
-            .iter()
-            .filter_map(|writer| self.streams_of.get(writer))
-            .flatten()
+        let feeds = self.client_streams(writers);
+        let mut feeds = (feeds.iter())
             .filter_map(|id| self.streams.get(id))
-            .filter(|feed| {
-                matches!(
-                    feed.role,
-                    Role::Bound {
-                        from: Side::Client,
-                        ..
-                    }
-                )
-            })
             .filter(|feed| feed.readers.meet(&stream.writers) == Some(true))
             .peekable();
         if feeds.peek().is_some() && stream.readers.known().is_empty() {
@@ -74,6 +65,30 @@ impl Session {
             })
         };
         Some(feeds.any(|feed| writers.iter().any(|&writer| passes(writer, feed))))
+    }
+
+    /// What clients say on known connections, to any of these processes at least.
+    ///
+    /// A process may use thousands of streams that are no MCP, and there may be thousands of
+    /// connections; one new stream must not cost a walk over the larger of the two.
+    fn client_streams(&self, processes: &[ProcId]) -> Vec<StreamId> {
+        let used = || processes.iter().filter_map(|it| self.streams_of.get(it));
+        if used().map(BTreeSet::len).sum::<usize>() > self.connections.len() {
+            return (self.connections.values())
+                .filter_map(|connection| connection.stream(Side::Client))
+                .collect();
+        }
+        let from_client = |id: &StreamId| {
+            let role = self.streams.get(id).map(|stream| &stream.role);
+            matches!(
+                role,
+                Some(Role::Bound {
+                    from: Side::Client,
+                    ..
+                })
+            )
+        };
+        used().flatten().copied().filter(from_client).collect()
     }
 
     /// Another try for it by weaker evidence, once its readers have had time to show themselves.

@@ -64,7 +64,7 @@ pub struct Session {
     processes: Processes,
     streams: HashMap<StreamId, Stream>,
     /// The streams at whose ends a process is.
-    streams_of: HashMap<ProcId, Vec<StreamId>>,
+    streams_of: HashMap<ProcId, BTreeSet<StreamId>>,
     connections: BTreeMap<ConnKey, Connection>,
     /// Those that lack one of their streams.
     half: BTreeSet<ConnKey>,
@@ -320,10 +320,7 @@ impl Session {
     }
 
     fn index(&mut self, process: ProcId, stream: StreamId) {
-        let streams = self.streams_of.entry(process).or_default();
-        if !streams.contains(&stream) {
-            streams.push(stream);
-        }
+        self.streams_of.entry(process).or_default().insert(stream);
     }
 
     fn stream(&mut self, at: Timestamp, id: StreamId) -> &mut Stream {
